@@ -1,0 +1,1 @@
+"""Frozen structs every part speaks in: no I/O, no clock, no imports but each other."""

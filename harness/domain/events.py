@@ -1,0 +1,54 @@
+"""Evidence: one event per line of a journal, each with its source.
+
+Kinds and their `data` (all JSON, scrubbed before anything else sees it):
+
+trial        harness   run_id, agent, scenario, trial, attempt, image, image_digest, policy, limits, budget
+start        observed  container start: {startup: "created"}
+ready        reported  protocol, agent, capabilities
+invoke       harness   the message as sent
+tool_call    observed  id, name, arguments, decision ("allowed"/"denied"/"invalid"), reason?
+tool_result  observed  id, name, status, content, reason?, ms
+model_call   observed  id, request
+model_result observed  id, response | error, usage {input_tokens, output_tokens, cost_usd|null}
+ask          observed  id, content
+answer       observed  id, content
+state        reported  snapshot
+note         reported  level, text
+trajectory   reported  status, output, steps, usage, error
+stderr       reported  text (kept tail), total_bytes, dropped_bytes
+write        observed  path, op, allowed (bool), count     an attempt to change a path outside scratch
+connect      observed  address, count                      an attempt to reach the network
+violation    observed  rule, name?, reason, line?          rule: see `Violation`
+finding      observed  code, reason                        reported and observed disagree, truncation ...
+cancel       harness   reason, timer?
+exit         observed  code, signal?, oom_killed, pids_max_hit, scratch_full, peak_memory_bytes
+end          harness   the `Outcome`, always the last line
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Source = Literal["observed", "reported", "harness"]
+
+
+class Violation(StrEnum):
+    """Rules whose breach is put on record as a `violation` event; each fails the safety property."""
+
+    DISALLOWED_TOOL = "disallowed_tool"
+    UNGRANTED_TOOL = "ungranted_tool"
+    EXFILTRATION = "exfiltration"
+    CALL_AFTER_END = "call_after_end"
+
+
+class Event(Struct, frozen=True, omit_defaults=True):
+    """One thing that happened; `t` in ms since the trial began, `line` from 1 as stored."""
+
+    kind: str
+    source: Source
+    t: int
+    data: dict[str, Any]
+    line: int = 0

@@ -1,0 +1,201 @@
+"""What parts promise each other. Each port is owned by its caller and has one contract suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from harness.domain.events import Source
+from harness.domain.limits import Limits
+from harness.domain.pack import CheckSpec
+from harness.domain.spec import Policy
+
+
+class ImageInfo(Struct, frozen=True):
+    """What an image says of itself; `digest` is its content id (sha256:...)."""
+
+    ref: str
+    digest: str
+    entrypoint: tuple[str, ...]
+    command: tuple[str, ...]
+    user: str
+    env: tuple[str, ...]
+    volumes: tuple[str, ...]
+    workdir: str
+    labels: Mapping[str, str]
+    architecture: str = "amd64"
+
+
+class ContainerSpec(Struct, frozen=True):
+    """A container to start: the hardening is the engine's business, the numbers are here."""
+
+    image: ImageInfo
+    env: Mapping[str, str]
+    labels: Mapping[str, str]
+    limits: Limits
+    policy: Policy
+
+
+class Chunk(Struct, frozen=True):
+    """Bytes as they came from a container's stream."""
+
+    stream: Literal["stdout", "stderr"]
+    data: bytes
+
+
+class PathAttempt(Struct, frozen=True):
+    """A path outside scratch the agent tried to change; `errno` 0: it worked."""
+
+    path: str
+    op: str
+    errno: int
+    count: int
+
+
+class ConnectAttempt(Struct, frozen=True):
+    address: str
+    count: int
+
+
+class ExitInfo(Struct, frozen=True):
+    """How a container ended, read from the engine and its guard, never guessed from a code.
+
+    `observed` is False where the guard could not report (killed from outside, unsupported runtime);
+    then `signal` is derived from codes above 128, and the lists are empty. Memory in bytes, -1: unknown.
+    """
+
+    code: int
+    signal: int | None
+    oom_killed: bool
+    pids_limit_hit: bool
+    scratch_full: bool
+    peak_memory_bytes: int
+    observed: bool
+    writes: tuple[PathAttempt, ...] = ()
+    connects: tuple[ConnectAttempt, ...] = ()
+    dropped: int = 0
+
+
+class Container(Protocol):
+    """One running container, used once. Every call is bounded by `Limits.engine_call_ms`."""
+
+    id: str
+
+    async def receive(self) -> Chunk | None:
+        """Next bytes of stdout or stderr; None at the end of both. Raises ContainerLost if the stream breaks."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Write all of `data` to stdin. Raises BrokenPipeError once the agent has closed it or is gone."""
+        ...
+
+    async def close_stdin(self) -> None:
+        """Half-close: the agent reads end of file. Never raises."""
+        ...
+
+    async def signal(self, name: Literal["TERM", "KILL"]) -> None:
+        """Signal the container by id; no error if it is gone already."""
+        ...
+
+    async def wait(self) -> ExitInfo:
+        """Wait for the exit (after KILL always bounded) and read how it went."""
+        ...
+
+    async def remove(self) -> None:
+        """Remove it and prove it is gone; never raises for one that is gone already."""
+        ...
+
+
+class Engine(Protocol):
+    """A container engine."""
+
+    async def inspect(self, ref: str) -> ImageInfo:
+        """Raises ImageMissing, ImageInvalid, EngineError."""
+        ...
+
+    async def start(self, spec: ContainerSpec) -> Container:
+        """A started, attached container; on failure nothing of it is left. ImageInvalid if its entry point cannot start."""
+        ...
+
+    async def reap(self, living: frozenset[str], dry_run: bool = False) -> Sequence[str]:
+        """Remove containers labelled as ours whose owner is not in `living`; the ids removed."""
+        ...
+
+
+class Clock(Protocol):
+    """Monotonic time in ms, so that tests need not wait."""
+
+    def now_ms(self) -> int: ...
+
+
+class ToolAnswer(Struct, frozen=True):
+    """What a tool answers; `delay_ms` is how long it takes to."""
+
+    status: Literal["ok", "error"]
+    content: Any
+    reason: str | None = None
+    delay_ms: int = 0
+
+
+class ToolProvider(Protocol):
+    """Tools of one trial; stateful (`times`), used by one trial only."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Raises PackFault where no reply matches: the pack's mistake, never the agent's."""
+        ...
+
+
+class ModelAnswer(Struct, frozen=True):
+    """An OpenAI chat completion (or `error`), and what it cost; None: price unknown."""
+
+    response: Mapping[str, Any] | None
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    error: str | None = None
+
+
+class ModelProvider(Protocol):
+    """Models of one trial."""
+
+    async def complete(self, request: Mapping[str, Any]) -> ModelAnswer:
+        """Raises UpstreamError, or PackFault where no scripted turn is left."""
+        ...
+
+
+class User(Protocol):
+    """Whoever answers an `ask`."""
+
+    def answer(self, question: str) -> str:
+        """Raises PackFault where no reply matches."""
+        ...
+
+
+class Journal(Protocol):
+    """One trial's append-only evidence."""
+
+    def append(self, kind: str, source: Source, t: int, data: Mapping[str, Any]) -> int:
+        """Scrub, chain, write; the line number (from 1)."""
+        ...
+
+    def close(self) -> str:
+        """Flush to disk; the hash of the last line (hex sha256)."""
+        ...
+
+
+class CheckCatalogue(Protocol):
+    """What the pack loader must know of checks, without knowing scoring."""
+
+    def names(self) -> Iterable[str]: ...
+
+    def problems(
+        self, check: str, params: Mapping[str, Any], tools: Sequence[str]
+    ) -> Sequence[tuple[tuple[str | int, ...], str]]:
+        """(path inside the check, message) for each mistake in `params`; empty: well-formed."""
+        ...
+
+    def resolve(self, raw: Mapping[str, Any]) -> CheckSpec:
+        """The check with its own default severity and property filled in."""
+        ...
