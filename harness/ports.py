@@ -116,7 +116,7 @@ class Engine(Protocol):
         ...
 
     async def start(self, spec: ContainerSpec) -> Container:
-        """A started, attached container; on failure nothing of it is left. ImageInvalid if its entry point cannot start."""
+        """A started, attached container; ImageInvalid if it cannot start. On failure nothing is left."""
         ...
 
     async def reap(self, living: frozenset[str], dry_run: bool = False) -> Sequence[str]:
