@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from harness.domain.events import Source
+from harness.domain.events import Source, Violation
 from harness.domain.limits import Limits
+from harness.domain.outcome import Breach
 from harness.domain.pack import CheckSpec
 from harness.domain.spec import Policy
 
@@ -29,13 +30,20 @@ class ImageInfo(Struct, frozen=True):
 
 
 class ContainerSpec(Struct, frozen=True):
-    """A container to start: the hardening is the engine's business, the numbers are here."""
+    """A container to start: the hardening is the engine's business, the numbers are here.
+
+    `env` is the whole environment inside, `scratch` the path that may be written without notice,
+    `dirs` the folders made there before the agent starts, `writable` every path that is a sized tmpfs.
+    """
 
     image: ImageInfo
     env: Mapping[str, str]
     labels: Mapping[str, str]
     limits: Limits
     policy: Policy
+    scratch: str
+    dirs: tuple[str, ...]
+    writable: tuple[str, ...]
 
 
 class Chunk(Struct, frozen=True):
@@ -119,8 +127,8 @@ class Engine(Protocol):
         """A started, attached container; ImageInvalid if it cannot start. On failure nothing is left."""
         ...
 
-    async def reap(self, living: frozenset[str], dry_run: bool = False) -> Sequence[str]:
-        """Remove containers labelled as ours whose owner is not in `living`; the ids removed."""
+    async def reap(self, is_living: Callable[[str], bool], dry_run: bool = False) -> Sequence[str]:
+        """Remove containers labelled as ours whose owner is not living; the ids removed."""
         ...
 
 
@@ -128,6 +136,60 @@ class Clock(Protocol):
     """Monotonic time in ms, so that tests need not wait."""
 
     def now_ms(self) -> int: ...
+
+
+class Decision(Struct, frozen=True):
+    """The gate's word on one tool call; `violation` where it is a breach of its own."""
+
+    kind: Literal["allowed", "denied", "invalid"]
+    reason: str | None = None
+    violation: Violation | None = None
+
+
+class Gate(Protocol):
+    """Which tools may be called, with which arguments."""
+
+    def decide(self, name: str, arguments: Mapping[str, Any]) -> Decision: ...
+
+
+class Ledger(Protocol):
+    """What a trial has used; charged before a reply, settled after it, frozen by `cancel`."""
+
+    def charge(self, kind: Literal["tool_call", "model_call", "ask"]) -> Breach | None: ...
+
+    def settle(self, tokens: int, cost_usd: float | None) -> Breach | None: ...
+
+    def freeze(self) -> None: ...
+
+    def snapshot(self) -> dict[str, int | float]:
+        """steps, tool_calls, model_calls, asks, tokens, cost_usd."""
+        ...
+
+
+class Retries(Protocol):
+    """Tells honest retries from loops and storms."""
+
+    def on_call(self, name: str, arguments: Mapping[str, Any]) -> Breach | None: ...
+
+    def on_result(self, name: str, failed: bool) -> None: ...
+
+    def report(self) -> dict[str, int]: ...
+
+
+class CanaryWatch(Protocol):
+    """Knows the planted values again, in whatever encoding they come back."""
+
+    def check(self, value: Any) -> list[str]:
+        """Names of the canaries that appear in `value`."""
+        ...
+
+
+class StreamScrubber(Protocol):
+    """Scrubs a stream of bytes across its reads."""
+
+    def feed(self, data: bytes) -> str: ...
+
+    def close(self) -> str: ...
 
 
 class ToolAnswer(Struct, frozen=True):

@@ -117,6 +117,14 @@ class Usage(Struct, frozen=True):
     peak_memory_bytes: int = -1
 
 
+class Breach(Struct, frozen=True):
+    """A rule was broken in a way that ends the trial: which end, why, and the numbers."""
+
+    end: End
+    reason: str
+    detail: dict[str, Any] = {}
+
+
 class Outcome(Struct, frozen=True):
     """The last event of a trial: what happened, to whom it is charged, and why in one sentence.
 

@@ -1,0 +1,81 @@
+"""The hardening table: one pure function from what a trial needs to the body of `POST /containers/create`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.engines.guard import FREE_PATHS, GUARD_PATH
+from harness.ports import ContainerSpec
+
+NOBODY = "65532:65532"
+ROOT_USERS = frozenset({"", "0", "root", "0:0", "root:root", "0:root", "root:0"})
+
+
+def container_body(spec: ContainerSpec, prepared: str, nonce: str) -> dict[str, Any]:
+    """The create body: read-only root, no capability, no network, no mount but sized tmpfs, nobody's user.
+
+    `prepared` is the copy of the agent's image that holds the guard.
+    """
+    image = spec.image
+    limits = spec.limits
+    return {
+        "Image": prepared,
+        "Entrypoint": [GUARD_PATH],
+        "Cmd": [*image.entrypoint, *image.command],
+        "User": NOBODY if image.user in ROOT_USERS else image.user,
+        "Env": [f"{k}={v}" for k, v in {**spec.env, **_guard_env(spec, nonce)}.items()],
+        "Labels": dict(spec.labels),
+        "OpenStdin": True,
+        "StdinOnce": True,
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "Tty": False,
+        "Healthcheck": {"Test": ["NONE"]},
+        "HostConfig": {
+            "ReadonlyRootfs": True,
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges"],
+            "Privileged": False,
+            "NetworkMode": "none",
+            "IpcMode": "private",
+            "PidMode": "",
+            "Memory": limits.memory_bytes,
+            "MemorySwap": limits.memory_bytes,
+            "NanoCpus": int(limits.cpus * 1e9),
+            "PidsLimit": limits.pids,
+            "ShmSize": limits.shm_bytes,
+            "Ulimits": [
+                {"Name": "nofile", "Soft": limits.nofile, "Hard": limits.nofile},
+                {"Name": "core", "Soft": 0, "Hard": 0},
+            ],
+            "Tmpfs": {path: _tmpfs(limits.scratch_bytes) for path in spec.writable},
+            "Mounts": [_hidden_volume(path) for path in image.volumes if path not in spec.writable],
+            "LogConfig": {"Type": "none", "Config": {}},
+            "AutoRemove": False,
+            "RestartPolicy": {"Name": "no"},
+            **({"Runtime": spec.policy.runtime} if spec.policy.runtime else {}),
+        },
+    }
+
+
+def _tmpfs(size: int) -> str:
+    # One inode per 4 kB, or tiny files would fill memory that the size does not count.
+    return f"rw,exec,nosuid,nodev,size={size},mode=1777,nr_inodes={max(64, size // 4096)}"
+
+
+def _hidden_volume(path: str) -> dict[str, Any]:
+    """A volume an image declares would be unbounded disk of the host: an empty read-only tmpfs stands there."""
+    return {"Type": "tmpfs", "Target": path, "ReadOnly": True, "TmpfsOptions": {"SizeBytes": 4096, "Mode": 0o555}}
+
+
+def _guard_env(spec: ContainerSpec, nonce: str) -> Mapping[str, str]:
+    return {
+        "G_NONCE": nonce,
+        "G_KEEP": ",".join(spec.env),
+        "G_DIRS": ":".join(spec.dirs),
+        "G_FREE": ":".join((spec.scratch, *FREE_PATHS)),
+        "G_SCRATCH": spec.scratch,
+        "G_GRACE_MS": str(spec.limits.term_grace_ms),
+    }

@@ -1,0 +1,81 @@
+"""Images as the engine knows them, and the copy of each that holds the guard."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import platform
+import tarfile
+
+from docker import APIClient
+from docker import errors as docker_errors
+
+from harness.engines.guard import GUARD_PATH, guard_binary
+from harness.errors import ImageInvalid, ImageMissing
+from harness.ports import ImageInfo
+
+REPOSITORY = "fumehood-prepared"
+SOURCE_LABEL = "fumehood.source"
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def describe(api: APIClient, ref: str) -> ImageInfo:
+    """What the image says of itself. Raises ImageMissing, or ImageInvalid where it cannot run here."""
+    try:
+        raw = api.inspect_image(ref)
+    except docker_errors.NotFound as error:
+        raise ImageMissing(f"no image {ref}", "build it (fumehood image build DIR) or pull it first") from error
+    config = raw.get("Config") or {}
+    mine = _MACHINES.get(platform.machine(), platform.machine())
+    if raw.get("Os", "linux") != "linux" or raw.get("Architecture", mine) != mine:
+        raise ImageInvalid(
+            f"image {ref} is {raw.get('Os')}/{raw.get('Architecture')}, the harness needs linux/{mine}",
+            "build it for this machine",
+        )
+    return ImageInfo(
+        ref=ref,
+        digest=raw["Id"],
+        entrypoint=tuple(config.get("Entrypoint") or ()),
+        command=tuple(config.get("Cmd") or ()),
+        user=config.get("User") or "",
+        env=tuple(config.get("Env") or ()),
+        volumes=tuple(sorted(config.get("Volumes") or ())),
+        workdir=config.get("WorkingDir") or "/",
+        labels=config.get("Labels") or {},
+        architecture=raw.get("Architecture", mine),
+    )
+
+
+def prepare(api: APIClient, image: ImageInfo) -> str:
+    """Id of the image plus the guard, made by copy-in and commit once per image and guard.
+
+    Nothing of the image runs for it: the container that is committed is never started.
+    """
+    binary = guard_binary().read_bytes()
+    tag = hashlib.sha256(image.digest.encode() + hashlib.sha256(binary).digest()).hexdigest()[:24]
+    try:
+        return str(api.inspect_image(f"{REPOSITORY}:{tag}")["Id"])
+    except docker_errors.NotFound:
+        pass
+    body = {"Image": image.digest, "Cmd": ["-"], "HostConfig": {"NetworkMode": "none"}}
+    made = api.create_container_from_config(body)
+    try:
+        api.put_archive(made["Id"], "/", _guard_tar(binary))
+        label = f"LABEL {SOURCE_LABEL}={image.digest}"
+        committed = api.commit(made["Id"], repository=REPOSITORY, tag=tag, changes=[label])
+    finally:
+        api.remove_container(made["Id"], force=True, v=True)
+    return str(committed["Id"])
+
+
+def _guard_tar(binary: bytes) -> bytes:
+    folder, name = GUARD_PATH.strip("/").split("/")
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        entry = tarfile.TarInfo(folder)
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(entry)
+        entry = tarfile.TarInfo(f"{folder}/{name}")
+        entry.size, entry.mode = len(binary), 0o755
+        tar.addfile(entry, io.BytesIO(binary))
+    return out.getvalue()
