@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from harness.engines.client import connect, mapped_errors
+from harness.engines.docker import OWNER_LABEL
 
-RUN_LABEL = "fumehood.run"
 _PROBE_TIMEOUT_S = 10
 
 
@@ -42,7 +42,7 @@ def engine_facts() -> EngineFacts:
         with mapped_errors("facts"):
             version, info = client.version(), client.info()
             images = client.images()
-            ours = client.containers(all=True, filters={"label": RUN_LABEL})
+            ours = client.containers(all=True, filters={"label": OWNER_LABEL})
         return _facts(version, info, images, ours)
     finally:
         client.close()

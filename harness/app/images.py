@@ -1,0 +1,101 @@
+"""Agent images by folder or name: which base they take, what must be built before them, and their default tags."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.app.data import data_dir
+from harness.domain.ids import safe_id
+from harness.errors import ImageInvalid, ImageMissing, UsageError
+
+OURS = "fumehood/"
+STAND_IN = "fumehood-base/"
+_BASE = re.compile(r"^\s*ARG\s+BASE=[\"']?([^\s\"']+)", re.MULTILINE)
+_MAX_CHAIN = 5
+
+
+def build(folder: Path, tag: str | None = None, build_args: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """Build an agent's folder, and first the images of ours it stands on; (reference, image id).
+
+    The tag defaults to `fumehood/<folder name>`. Raises UsageError, ImageInvalid, ImageMissing, EngineError.
+    """
+    from harness.engines import builder
+
+    if not (folder / "Dockerfile").is_file():
+        raise UsageError(f"no Dockerfile in {folder}", "name a folder that holds an agent's Dockerfile")
+    ref = tag or default_tag(folder)
+    args = {**_base_args(folder, dict(build_args or {}), 0), **(build_args or {})}
+    return ref, builder.build_image(folder, ref, args)
+
+
+def default_tag(folder: Path) -> str:
+    """`fumehood/<folder name>`, in the letters an image name may have."""
+    name = re.sub(r"[^a-z0-9]+", "-", safe_id(folder.resolve().name, "agent").lower()).strip("-")
+    return f"{OURS}{name or 'agent'}"
+
+
+def resolve_agent(text: str) -> str:
+    """The image reference of an agent given as a folder (built now) or as an image name (taken as it is)."""
+    folder = Path(text)
+    if folder.is_dir():
+        return build(folder)[0]
+    if text.startswith((".", "/", "~")):
+        raise UsageError(f"no such folder: {text}", "name an agent's folder, or an image")
+    return text
+
+
+def build_probe(name: str) -> str:
+    """Build the misbehaving agent `name` from the probes that ship with Fumehood; its reference."""
+    ref = f"{OURS}probe-{name.replace('_', '-')}"
+    return build(data_dir() / "agent-images" / "probes", ref, {"PROBE": name})[0]
+
+
+def base_of(dockerfile: str) -> str | None:
+    """The default of `ARG BASE=...`; None where there is none."""
+    found = _BASE.search(dockerfile)
+    return found[1] if found else None
+
+
+def stand_in_for(base: str) -> str:
+    """The name of the local stand-in of a public image: `python:3.12-slim` gives `fumehood-base/python`."""
+    repository = base.split("@", 1)[0].rsplit("/", 1)[-1].split(":", 1)[0]
+    return STAND_IN + repository
+
+
+def _base_args(folder: Path, given: Mapping[str, str], depth: int) -> dict[str, str]:
+    """What to pass as BASE so that the build finds it; empty where the Dockerfile's own default will do."""
+    from harness.engines import builder
+
+    if "BASE" in given:
+        return {}
+    base = base_of((folder / "Dockerfile").read_text(encoding="utf-8", errors="replace"))
+    if base is None or base == "scratch" or builder.exists(base):
+        return {}
+    if base.startswith(OURS):
+        _build_ours(base, depth)
+        return {}
+    stand_in = stand_in_for(base)
+    if builder.exists(stand_in):
+        sys.stderr.write(f"base {base} is not here: using the local stand-in {stand_in}\n")
+        return {"BASE": stand_in}
+    try:
+        builder.pull(base)
+    except ImageMissing as error:
+        remedy = f"connect the engine to a registry, or make {stand_in} with script/setup"
+        raise ImageMissing(f"{folder} is built on {base}, which is not here: {error.message}", remedy) from error
+    return {}
+
+
+def _build_ours(base: str, depth: int) -> None:
+    from harness.engines import builder
+
+    name = base.removeprefix(OURS).split(":", 1)[0]
+    folder = data_dir() / "agent-images" / name
+    if depth >= _MAX_CHAIN:
+        raise ImageInvalid(f"images stand on each other more than {_MAX_CHAIN} deep at {base}", "look for a circle")
+    if not safe_id(name) == name or not (folder / "Dockerfile").is_file():
+        raise ImageMissing(f"{base} is not here, and none of that name ships with Fumehood", "build it first")
+    builder.build_image(folder, base, _base_args(folder, {}, depth + 1))
