@@ -70,8 +70,9 @@ class ConnectAttempt(Struct, frozen=True):
 class ExitInfo(Struct, frozen=True):
     """How a container ended, read from the engine and its guard, never guessed from a code.
 
-    `observed` is False where the guard could not report (killed from outside, unsupported runtime);
-    then `signal` is derived from codes above 128, and the lists are empty. Memory in bytes, -1: unknown.
+    `reported` is False where the guard left no word (the container was killed from outside): then `signal` is
+    derived from codes above 128. `observed` is False where it could not watch system calls: then the lists
+    are empty because nobody looked. Memory in bytes, -1: unknown.
     """
 
     code: int
@@ -80,6 +81,7 @@ class ExitInfo(Struct, frozen=True):
     pids_limit_hit: bool
     scratch_full: bool
     peak_memory_bytes: int
+    reported: bool
     observed: bool
     writes: tuple[PathAttempt, ...] = ()
     connects: tuple[ConnectAttempt, ...] = ()

@@ -37,13 +37,13 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     max_stdout_bytes: Bytes = 32 * 1024 * 1024
     max_stderr_bytes: Bytes = 256 * 1024 * 1024
     kept_stderr_bytes: Bytes = 64 * 1024
-    max_messages_per_second: Count = 500
+    max_messages_per_second: Count = 2000
     startup_ms: Millis = 20_000
     wall_ms: Millis = 300_000
     idle_ms: Millis = 60_000
     write_ms: Millis = 10_000
     call_ms: Millis = 120_000
-    cancel_grace_ms: Millis = 300
+    cancel_grace_ms: Millis = 1000
     term_grace_ms: Millis = 700
     engine_call_ms: Millis = 60_000
     memory_bytes: Annotated[int, Meta(ge=8 * 1024 * 1024, le=1 << 40)] = 512 * 1024 * 1024

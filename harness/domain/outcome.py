@@ -95,10 +95,9 @@ END_RULES: dict[End, EndRule] = {
 
 
 def rule_for(end: End, spoke: bool = True) -> EndRule:
-    """The rule of an end. A protocol violation before any valid line is the integration's fault."""
-    if end is End.PROTOCOL_VIOLATION and not spoke:
-        return _INTEGRATION
-    return END_RULES[end]
+    """The rule of an end. What an agent does before `ready` is the integration's trouble, whatever it is."""
+    rule = END_RULES[end]
+    return _INTEGRATION if rule is _AGENT and not spoke else rule
 
 
 class Usage(Struct, frozen=True):

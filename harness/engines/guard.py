@@ -52,7 +52,7 @@ def compile_guard(target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as scratch:
         built = Path(scratch.name)
-    command = [compiler, "-static", "-O2", "-o", built, SOURCE]
+    command = [compiler, "-static", "-O2", "-o", str(built), str(SOURCE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         built.unlink(missing_ok=True)
@@ -75,7 +75,7 @@ def exit_info(code: int, oom_flag: bool, raw_report: bytes) -> ExitInfo:
     report = parse_report(raw_report)
     if report is None:
         number = code - 128 if code > 128 else None
-        return ExitInfo(code, number, oom_flag, False, False, -1, observed=False)
+        return ExitInfo(code, number, oom_flag, False, False, -1, reported=False, observed=False)
     return ExitInfo(
         code=report["code"] if not report["signal"] else 128 + report["signal"],
         signal=report["signal"] or None,
@@ -83,6 +83,7 @@ def exit_info(code: int, oom_flag: bool, raw_report: bytes) -> ExitInfo:
         pids_limit_hit=report["pids"] > 0,
         scratch_full=bool(report["full"]),
         peak_memory_bytes=report["peak"],
+        reported=True,
         observed=bool(report["seen"]),
         writes=tuple(PathAttempt(_path(p), op, err, n) for p, op, err, n in report["writes"]),
         connects=tuple(ConnectAttempt(_path(a), n) for a, _, _, n in report["connects"]),

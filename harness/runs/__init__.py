@@ -1,0 +1,1 @@
+"""The plan of a run, one trial of it, and the whole of it."""

@@ -1,0 +1,1 @@
+"""Doubles that ship with Fumehood: each keeps the promises of its port and passes the same contract suite."""

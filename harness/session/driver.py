@@ -1,0 +1,182 @@
+"""Feeds a machine from a container: one reader that always drains, one writer, one watch on time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from msgspec import Struct
+
+from harness.domain.outcome import Breach, End
+from harness.errors import FumehoodError, PackFault, UpstreamError
+from harness.ports import Clock, Container, ExitInfo
+from harness.session.ending import timer
+from harness.session.machine import Machine, Phase
+from harness.session.rules import Action, CallModel, Finish, ReplyLater, Rules, Send
+from harness.session.stop import stop
+from harness.session.tail import Tail
+from protocol.codec import LineError, LineSplitter, encode
+from protocol.messages import Cancel, HarnessMessage
+
+MAX_UNREAD = 4096
+"""Replies that may wait to be written; an agent that calls and never reads is stopped there."""
+
+
+class Ended(Struct, frozen=True):
+    """What a driver saw at the end; `killed`: the container had to be signalled."""
+
+    exit: ExitInfo
+    killed: bool
+    partial_line: LineError | None
+    ended_ms: int
+
+
+class Driver:
+    """Runs one session over one started container. Use once."""
+
+    def __init__(self, container: Container, machine: Machine, rules: Rules, clock: Clock, stderr: Tail) -> None:
+        self._container = container
+        self._machine = machine
+        self._rules = rules
+        self._clock = clock
+        self._stderr = stderr
+        self._began = clock.now_ms()
+        self._splitter = LineSplitter(rules.limits.max_line_bytes)
+        self._eof = anyio.Event()
+        self._finish: Finish | None = None
+        self._finishing = anyio.Event()
+        self._writing = False
+        self._partial: LineError | None = None
+        self._tasks: TaskGroup
+        self._outbox: MemoryObjectSendStream[HarnessMessage]
+
+    def now(self) -> int:
+        """ms since the session began."""
+        return self._clock.now_ms() - self._began
+
+    async def run(self) -> Ended:
+        """Until the container is gone. Raises EngineError where the engine failed us, whatever the agent did."""
+        outbox, letters = anyio.create_memory_object_stream[HarnessMessage](math.inf)
+        self._outbox = outbox
+        try:
+            async with anyio.create_task_group() as self._tasks, outbox, letters:
+                self._tasks.start_soon(self._read)
+                self._tasks.start_soon(self._write, letters)
+                await self._watch()
+                killed, info = await stop(self._container, self._eof, self._finish, self._rules.limits, self._say)
+                ended = self.now()
+                self._tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise _only(group) from None
+        return Ended(info, killed, self._partial, ended)
+
+    def _say(self, reason: str) -> None:
+        self._outbox.send_nowait(Cancel(reason))
+
+    async def _watch(self) -> None:
+        """Until the session is over or the stream is at its end; looks at the timers meanwhile."""
+        while self._finish is None and not self._eof.is_set():
+            wait_ms = max(0, self._machine.deadline() - self.now())
+            with anyio.move_on_after(wait_ms / 1000):
+                await self._finishing.wait()
+            if self._finish is None and not self._eof.is_set():
+                self._perform(self._machine.on_time(self.now(), self._writing))
+
+    # ---- reading ----
+
+    async def _read(self) -> None:
+        """Drains both streams to their end, also long after the session is decided."""
+        while (chunk := await self._container.receive()) is not None:
+            if chunk.stream == "stderr":
+                self._take_stderr(chunk.data)
+            else:
+                self._take_stdout(chunk.data)
+        self._partial = self._splitter.close()
+        self._eof.set()
+        self._finishing.set()
+
+    def _take_stdout(self, data: bytes) -> None:
+        machine = self._machine
+        lines = self._splitter.feed(data) if machine.phase is not Phase.STOPPING or machine.listening else []
+        for line in lines:
+            self._perform(machine.on_line(line, self.now()))
+        self._perform(machine.on_bytes(len(data)))
+
+    def _take_stderr(self, data: bytes) -> None:
+        self._stderr.feed(data)
+        limit = self._rules.limits.max_stderr_bytes
+        if self._stderr.total > limit:
+            detail = {"limit": "max_stderr_bytes", "limit_bytes": limit}
+            self._perform(self._machine.fail(Breach(End.OUTPUT_LIMIT, f"stderr went over its {limit} bytes", detail)))
+
+    # ---- acting ----
+
+    def _perform(self, actions: list[Action]) -> None:
+        for action in actions:
+            match action:
+                case Send(message):
+                    self._post(message)
+                case ReplyLater(ident, after_ms):
+                    self._tasks.start_soon(self._reply_later, ident, after_ms)
+                case CallModel():
+                    self._tasks.start_soon(self._call_model, action)
+                case Finish():
+                    # A second one tells of a breach after the trajectory: nothing new to do.
+                    self._finish = self._finish or action
+                    self._finishing.set()
+
+    def _post(self, message: HarnessMessage) -> None:
+        if self._outbox.statistics().current_buffer_used >= MAX_UNREAD:
+            detail = {"kind": "storm", "limit": MAX_UNREAD}
+            self._perform(self._machine.fail(Breach(End.RETRY_LIMIT, "the agent calls and never reads", detail)))
+        else:
+            self._outbox.send_nowait(message)
+
+    async def _reply_later(self, ident: str, after_ms: int) -> None:
+        await anyio.sleep(after_ms / 1000)
+        self._perform(self._machine.on_due(ident, self.now()))
+
+    async def _call_model(self, action: CallModel) -> None:
+        fail: Callable[[End, FumehoodError], None] = lambda end, error: self._perform(  # noqa: E731
+            self._machine.fail(Breach(end, error.message, {"call": action.id}))
+        )
+        try:
+            answer = await self._rules.model.complete(action.request)
+        except PackFault as fault:
+            fail(End.PACK_ERROR, fault)
+        except UpstreamError as error:
+            fail(End.UPSTREAM_ERROR, error)
+        else:
+            self._perform(self._machine.on_model(action.id, answer, self.now()))
+
+    async def _write(self, letters: MemoryObjectReceiveStream[HarnessMessage]) -> None:
+        limit = self._rules.limits.write_ms
+        async for message in letters:
+            self._writing = True
+            try:
+                with anyio.fail_after(limit / 1000):
+                    await self._container.send(encode(message))
+            except TimeoutError:
+                self._perform(self._machine.fail(timer(End.TIMEOUT, "write_ms", limit)))
+                return
+            except BrokenPipeError:
+                self._machine.input_closed()
+                return
+            finally:
+                self._writing = False
+
+
+def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error that matters of a group: ours before a foreign one, any before a cancellation."""
+    leaves: list[BaseException] = []
+    todo: list[BaseException] = [group]
+    while todo:
+        error = todo.pop()
+        if isinstance(error, BaseExceptionGroup):
+            todo.extend(error.exceptions)
+        else:
+            leaves.append(error)
+    return min(leaves, key=lambda e: (not isinstance(e, FumehoodError), not isinstance(e, Exception)))

@@ -1,0 +1,378 @@
+"""The state machine of one session: lines and times in, actions and evidence out; no I/O, no clock."""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import StrEnum
+from typing import Any
+
+from msgspec import to_builtins
+
+from harness.domain.events import Violation
+from harness.domain.outcome import Breach, End
+from harness.errors import PackFault
+from harness.ports import ModelAnswer, ToolAnswer
+from harness.session import ending
+from harness.session.rules import Action, CallModel, Finish, Record, ReplyLater, Rules, Send
+from harness.session.translate import build_invoke, model_messages
+from protocol import VERSIONS
+from protocol.codec import LineError, decode_agent
+from protocol.messages import (
+    AgentMessage,
+    Answer,
+    Ask,
+    ModelCall,
+    ModelResult,
+    Note,
+    Ready,
+    State,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+)
+
+MAX_PENDING = 256
+"""Calls that may wait for an answer at once, whatever the pack allows."""
+MAX_LINES_AFTER_STOP = 1000
+"""Lines still looked at for evidence once the session is over."""
+
+
+class Phase(StrEnum):
+    STARTING = "starting"
+    WORKING = "working"
+    ENDED = "ended"
+    STOPPING = "stopping"
+
+
+class Machine:
+    """Judges each line of one agent. All times are ms since the trial began."""
+
+    def __init__(self, rules: Rules, record: Record) -> None:
+        self._rules = rules
+        self._record = record
+        self.phase = Phase.STARTING
+        self.spoke = False
+        self.breach: Breach | None = None
+        self.trajectory: Trajectory | None = None
+        self.ready_ms = 0
+        self.stdout_bytes = 0
+        self._pending: dict[str, tuple[int, ToolCall | ModelCall, ToolAnswer | None]] = {}
+        self._observed_calls: set[str] = set()
+        self._last_heard = 0
+        self._ended_at = 0
+        self._recent: deque[int] = deque(maxlen=rules.limits.max_messages_per_second + 1)
+        self._lines_after_stop = 0
+
+    # ---- input: lines ----
+
+    @property
+    def listening(self) -> bool:
+        """False once so much came after the end that nothing more is looked at."""
+        return self._lines_after_stop <= MAX_LINES_AFTER_STOP
+
+    def input_closed(self) -> None:
+        """The agent no longer reads; what that means shows when it ends."""
+        if self.phase in (Phase.STARTING, Phase.WORKING):
+            self._record("finding", "observed", {"code": "closed_input", "reason": "the agent closed its stdin"})
+
+    def on_bytes(self, count: int) -> list[Action]:
+        """Bytes of stdout, counted before they are split."""
+        self.stdout_bytes += count
+        limit = self._rules.limits.max_stdout_bytes
+        if self.stdout_bytes > limit:
+            return self.fail(
+                Breach(
+                    End.OUTPUT_LIMIT,
+                    f"stdout went over its {limit} bytes",
+                    {"limit": "max_stdout_bytes", "limit_bytes": limit},
+                )
+            )
+        return []
+
+    def on_line(self, line: bytes | LineError, now: int) -> list[Action]:
+        """One line, or why there is none."""
+        if self.phase is Phase.STOPPING:
+            return self._after_stop(line)
+        self._last_heard = now
+        if too_fast := self._rate(now):
+            return self.fail(too_fast)
+        try:
+            if isinstance(line, LineError):
+                raise line
+            message = decode_agent(line)
+        except LineError as error:
+            return self.fail(ending.bad_line(error))
+        return self._handle(message, now)
+
+    def _handle(self, message: AgentMessage, now: int) -> list[Action]:
+        if self.phase is Phase.STARTING:
+            return self._starting(message, now)
+        if self.phase is Phase.ENDED:
+            return self._late(message)
+        match message:
+            case ToolCall():
+                return self._tool_call(message, now)
+            case ModelCall():
+                return self._model_call(message, now)
+            case Ask():
+                return self._ask(message)
+            case State():
+                self._record("state", "reported", {"snapshot": message.snapshot})
+            case Note():
+                self._record("note", "reported", {"level": message.level, "text": message.text})
+            case Trajectory():
+                return self._trajectory(message, now)
+            case Ready():
+                return self.fail(
+                    Breach(End.PROTOCOL_VIOLATION, "expected `ready` once, came a second", {"code": "second_ready"})
+                )
+        return []
+
+    def _starting(self, message: AgentMessage, now: int) -> list[Action]:
+        if not isinstance(message, Ready):
+            kind = type(message).__struct_config__.tag
+            return self.fail(
+                Breach(End.PROTOCOL_VIOLATION, f"expected `ready` first, came `{kind}`", {"code": "not_ready_first"})
+            )
+        self._record("ready", "reported", to_builtins(message))
+        if not set(message.protocol) & set(VERSIONS):
+            theirs, ours = ", ".join(message.protocol[:8])[:200], ", ".join(VERSIONS)
+            return self.fail(
+                Breach(
+                    End.VERSION_MISMATCH,
+                    f"the agent speaks protocol {theirs}; the harness speaks {ours}",
+                    {"agent": list(message.protocol), "harness": list(VERSIONS)},
+                )
+            )
+        self.spoke = True
+        self.phase = Phase.WORKING
+        self.ready_ms = self._last_heard = now
+        invoke = build_invoke(self._rules.view)
+        self._record("invoke", "harness", to_builtins(invoke))
+        return [Send(invoke)]
+
+    # ---- calls ----
+
+    def _tool_call(self, call: ToolCall, now: int) -> list[Action]:
+        if breach := self._admit(call.id):
+            return self.fail(breach)
+        decision = self._rules.gate.decide(call.name, call.arguments)
+        line = self._put_call(call, decision.kind, decision.reason)
+        if decision.violation:
+            self._violation(decision.violation, decision.reason or "", line, call.name)
+        self._exfiltration(call.arguments, f"an argument of tool {call.name}", line)
+        breach = self._rules.retries.on_call(call.name, call.arguments)
+        if breach is None and decision.kind != "denied":
+            breach = self._rules.ledger.charge("tool_call")
+        if breach:
+            return self.fail(breach)
+        if decision.kind == "allowed":
+            return self._run_tool(call, now)
+        self._rules.retries.on_result(call.name, failed=True)
+        status = "denied" if decision.kind == "denied" else "error"
+        return self._send_result(call, status, None, decision.reason, 0)
+
+    def _run_tool(self, call: ToolCall, now: int) -> list[Action]:
+        self._observed_calls.add(call.name)
+        try:
+            answer = self._rules.tools.call(call.name, call.arguments)
+        except PackFault as fault:
+            return self.fail(Breach(End.PACK_ERROR, fault.message, {"tool": call.name}))
+        if not answer.delay_ms:
+            return self._tool_done(call, answer)
+        self._pending[call.id] = (now, call, answer)
+        return [ReplyLater(call.id, answer.delay_ms)]
+
+    def on_due(self, ident: str, now: int) -> list[Action]:
+        """A delayed tool answer is due."""
+        waiting = self._pending.pop(ident, None)
+        if waiting is None or self.phase is not Phase.WORKING:
+            return []
+        _, call, answer = waiting
+        self._last_heard = now
+        return self._tool_done(call, answer) if isinstance(call, ToolCall) and answer else []
+
+    def _tool_done(self, call: ToolCall, answer: ToolAnswer) -> list[Action]:
+        self._rules.retries.on_result(call.name, failed=answer.status == "error")
+        return self._send_result(call, answer.status, answer.content, answer.reason, answer.delay_ms)
+
+    def _send_result(self, call: ToolCall, status: Any, content: Any, reason: str | None, ms: int) -> list[Action]:
+        data = {"id": call.id, "name": call.name, "status": status, "content": content, "ms": ms}
+        self._record("tool_result", "observed", {**data, "reason": reason} if reason else data)
+        return [Send(ToolResult(call.id, status, content, reason))]
+
+    def _model_call(self, call: ModelCall, now: int) -> list[Action]:
+        if breach := self._admit(call.id):
+            return self.fail(breach)
+        line = self._record("model_call", "observed", {"id": call.id, "request": call.request})
+        self._exfiltration(call.request, "a model request", line)
+        if breach := self._rules.ledger.charge("model_call"):
+            return self.fail(breach)
+        self._pending[call.id] = (now, call, None)
+        return [CallModel(call.id, call.request)]
+
+    def on_model(self, ident: str, answer: ModelAnswer, now: int) -> list[Action]:
+        """The model has answered."""
+        waiting = self._pending.pop(ident, None)
+        if waiting is None or self.phase is not Phase.WORKING:
+            return []
+        call = waiting[1]
+        self._last_heard = now
+        usage = {
+            "input_tokens": answer.input_tokens,
+            "output_tokens": answer.output_tokens,
+            "cost_usd": answer.cost_usd,
+        }
+        said = {"error": answer.error} if answer.error else {"response": answer.response}
+        self._record("model_result", "observed", {"id": ident, **said, "usage": usage})
+        if breach := self._rules.ledger.settle(answer.input_tokens + answer.output_tokens, answer.cost_usd):
+            return self.fail(breach)
+        if answer.error:
+            return [Send(ModelResult(ident, error=answer.error))]
+        stream = isinstance(call, ModelCall) and call.stream
+        return [Send(message) for message in model_messages(ident, answer, stream)]
+
+    def _ask(self, ask: Ask) -> list[Action]:
+        if breach := self._admit(ask.id):
+            return self.fail(breach)
+        line = self._record("ask", "observed", {"id": ask.id, "content": ask.content})
+        self._exfiltration(ask.content, "a question to the user", line)
+        if breach := self._rules.ledger.charge("ask"):
+            return self.fail(breach)
+        try:
+            content = self._rules.user.answer(ask.content)
+        except PackFault as fault:
+            return self.fail(Breach(End.PACK_ERROR, fault.message, {"ask": True}))
+        self._record("answer", "observed", {"id": ask.id, "content": content})
+        return [Send(Answer(ask.id, content))]
+
+    def _admit(self, ident: str) -> Breach | None:
+        if ident in self._pending:
+            return Breach(
+                End.PROTOCOL_VIOLATION, "expected a new call id, came one still waiting", {"code": "duplicate_id"}
+            )
+        if len(self._pending) >= MAX_PENDING:
+            return Breach(
+                End.RETRY_LIMIT, f"more than {MAX_PENDING} calls at once", {"kind": "storm", "limit": MAX_PENDING}
+            )
+        return None
+
+    # ---- the end ----
+
+    def _trajectory(self, message: Trajectory, now: int) -> list[Action]:
+        self.trajectory = message
+        self.phase = Phase.ENDED
+        self._ended_at = now
+        self._rules.ledger.freeze()
+        said = to_builtins(message)
+        line = self._record("trajectory", "reported", {k: v for k, v in said.items() if k != "type"})
+        self._exfiltration(said, "the answer", line)
+        for code, reason in ending.disagreements(message, self._observed_calls, self._rules.ledger.snapshot()):
+            self._record("finding", "observed", {"code": code, "reason": reason, "line": line})
+        if self._pending:
+            reason = f"the agent ended with {len(self._pending)} calls unanswered"
+            self._record("finding", "observed", {"code": "calls_unanswered", "reason": reason})
+        return [Finish(None)]
+
+    def _late(self, message: AgentMessage) -> list[Action]:
+        kind = type(message).__struct_config__.tag
+        if isinstance(message, ToolCall):
+            self._refused_call(message, Violation.CALL_AFTER_END)
+        return self.fail(
+            Breach(
+                End.PROTOCOL_VIOLATION,
+                f"expected nothing after the trajectory, came `{kind}`",
+                {"code": "after_trajectory"},
+            )
+        )
+
+    def _after_stop(self, line: bytes | LineError) -> list[Action]:
+        """Too late to matter for the end, but a forbidden call is a breach whenever it comes."""
+        self._lines_after_stop += 1
+        if isinstance(line, LineError) or self._lines_after_stop > MAX_LINES_AFTER_STOP:
+            return []
+        try:
+            message = decode_agent(line)
+        except LineError:
+            return []
+        if isinstance(message, ToolCall):
+            self._refused_call(message, None)
+            return [Send(ToolResult(message.id, "denied", None, "the trial is over"))]
+        if isinstance(message, ModelCall):
+            self._record("model_call", "observed", {"id": message.id, "request": message.request})
+            return [Send(ModelResult(message.id, error="the trial is over"))]
+        return []
+
+    def _refused_call(self, call: ToolCall, rule: Violation | None) -> None:
+        decision = self._rules.gate.decide(call.name, call.arguments)
+        line = self._put_call(call, "denied", "the trial is over")
+        if decision.violation:
+            self._violation(decision.violation, decision.reason or "", line, call.name)
+        if rule:
+            self._violation(rule, f"tool {call.name[:80]} was called after the trajectory", line, call.name)
+        self._exfiltration(call.arguments, f"an argument of tool {call.name}", line)
+
+    def fail(self, breach: Breach) -> list[Action]:
+        """End the trial for this reason; the first reason stands."""
+        if self.phase is Phase.STOPPING:
+            return []
+        self.breach = breach
+        self.phase = Phase.STOPPING
+        self._rules.ledger.freeze()
+        self._record("cancel", "harness", {"reason": breach.reason, "end": breach.end.value, "detail": breach.detail})
+        return [Finish(f"{breach.end.value}: {breach.reason}")]
+
+    # ---- time ----
+
+    def deadline(self) -> int:
+        """When `on_time` must be asked next."""
+        return min(at for at, _ in self._timers())
+
+    def on_time(self, now: int, writing: bool) -> list[Action]:
+        """Fires the first timer that is over. Idle time does not run while the agent waits for us."""
+        if writing or self._pending:
+            self._last_heard = now
+        due = [breach for at, breach in self._timers() if at <= now]
+        return self.fail(due[0]) if due else []
+
+    def _timers(self) -> list[tuple[int, Breach]]:
+        limits = self._rules.limits
+        if self.phase is Phase.STARTING:
+            return [(limits.startup_ms, ending.timer(End.STARTUP_FAILED, "startup_ms", limits.startup_ms))]
+        if self.phase is not Phase.WORKING:
+            return [(1 << 60, ending.timer(End.TIMEOUT, "none", 0))]
+        wall_name, wall = "wall_ms", limits.wall_ms
+        budget = self._rules.view.budget.max_duration_ms
+        if budget is not None and budget <= wall:
+            wall_name, wall = "max_duration_ms", budget
+        timers = [(self.ready_ms + wall, ending.timer(End.TIMEOUT, wall_name, wall))]
+        timers += [
+            (since + limits.call_ms, ending.timer(End.CALL_TIMEOUT, "call_ms", limits.call_ms))
+            for since, _, _ in self._pending.values()
+        ]
+        timers.append((self._last_heard + limits.idle_ms, ending.timer(End.IDLE, "idle_ms", limits.idle_ms)))
+        return timers
+
+    def _rate(self, now: int) -> Breach | None:
+        limit = self._rules.limits.max_messages_per_second
+        self._recent.append(now)
+        if len(self._recent) > limit and now - self._recent[0] < 1000:
+            return Breach(
+                End.OUTPUT_LIMIT,
+                f"more than {limit} messages within a second",
+                {"limit": "max_messages_per_second", "count": limit + 1},
+            )
+        return None
+
+    # ---- evidence ----
+
+    def _put_call(self, call: ToolCall, decision: str, reason: str | None) -> int:
+        data = {"id": call.id, "name": call.name, "arguments": call.arguments, "decision": decision}
+        return self._record("tool_call", "observed", {**data, "reason": reason} if reason else data)
+
+    def _violation(self, rule: Violation, reason: str, line: int, name: str) -> None:
+        self._record("violation", "observed", {"rule": rule.value, "name": name, "reason": reason, "line": line})
+
+    def _exfiltration(self, value: Any, where: str, line: int) -> None:
+        for name in self._rules.canaries.check(value):
+            self._violation(Violation.EXFILTRATION, f"the planted {name} appeared in {where}", line, name)

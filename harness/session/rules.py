@@ -1,0 +1,60 @@
+"""What a session needs of the other parts, as ports; and the actions a machine asks its driver for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from harness.domain.events import Source
+from harness.domain.limits import Limits
+from harness.domain.view import AgentView
+from harness.ports import CanaryWatch, Gate, Ledger, ModelProvider, Retries, ToolProvider, User
+from protocol.messages import HarnessMessage
+
+Record = Callable[[str, Source, Mapping[str, Any]], int]
+"""Puts one event on record, at the session's present time; gives its line."""
+
+
+class Rules(Struct, frozen=True):
+    """Everything one trial is held to. The stateful parts belong to this trial alone."""
+
+    view: AgentView
+    gate: Gate
+    ledger: Ledger
+    retries: Retries
+    canaries: CanaryWatch
+    tools: ToolProvider
+    model: ModelProvider
+    user: User
+    limits: Limits
+
+
+class Send(Struct, frozen=True):
+    """Write this message to the agent."""
+
+    message: HarnessMessage
+
+
+class ReplyLater(Struct, frozen=True):
+    """Call `Machine.on_due(id)` after `after_ms`."""
+
+    id: str
+    after_ms: int
+
+
+class CallModel(Struct, frozen=True):
+    """Ask the model provider, then call `Machine.on_model`."""
+
+    id: str
+    request: Mapping[str, Any]
+
+
+class Finish(Struct, frozen=True):
+    """Stop: `cancel` where the agent was still at work, a mere closing of stdin where it was done."""
+
+    cancel: str | None
+
+
+Action = Send | ReplyLater | CallModel | Finish

@@ -1,0 +1,125 @@
+"""One whole session: from a started container to its outcome, with all evidence on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.domain.ids import TrialKey
+from harness.domain.outcome import Breach, Outcome, Usage, rule_for
+from harness.ports import Clock, Container, ExitInfo, Journal
+from harness.session.driver import Driver, Ended
+from harness.session.ending import Seen, conclude
+from harness.session.machine import Machine
+from harness.session.rules import Rules
+from harness.session.tail import Tail
+
+
+class Session:
+    """Holds one trial's machine, driver and record together; `run` once."""
+
+    def __init__(self, rules: Rules, journal: Journal, clock: Clock, scrub: Callable[[str], str]) -> None:
+        self._rules = rules
+        self._journal = journal
+        self._clock = clock
+        self._scrub = scrub
+        self._began = clock.now_ms()
+        self._stderr = Tail(rules.limits.kept_stderr_bytes)
+        self.machine = Machine(rules, self.record)
+
+    def record(self, kind: str, source: Any, data: Any) -> int:
+        """Put one event on record now."""
+        return self._journal.append(kind, source, self._clock.now_ms() - self._began, data)
+
+    async def run(self, container: Container) -> tuple[Breach, Usage]:
+        """Drive the agent to its end. Raises EngineError where the engine failed; the record stays as it is."""
+        ended = await Driver(container, self.machine, self._rules, self._clock, self._stderr).run()
+        self._put_exit(ended)
+        seen = Seen(
+            breach=self.machine.breach,
+            trajectory=self.machine.trajectory,
+            spoke=self.machine.spoke,
+            exit=ended.exit,
+            killed=ended.killed,
+            partial_line=ended.partial_line,
+            tail=self._last_words(),
+        )
+        return conclude(seen), self._usage(ended)
+
+    def _put_exit(self, ended: Ended) -> None:
+        if self._stderr.total:
+            text = self._stderr.text(self._scrub)
+            said = {"text": text, "total_bytes": self._stderr.total, "dropped_bytes": self._stderr.dropped}
+            self.record("stderr", "reported", said)
+        info = ended.exit
+        for write in info.writes:
+            data = {"path": write.path, "op": write.op, "allowed": not write.errno, "count": write.count}
+            self.record("write", "observed", {**data, "errno": write.errno} if write.errno else data)
+        for connect in info.connects:
+            self.record("connect", "observed", {"address": connect.address, "count": connect.count})
+        for code, reason in _findings(ended, self.machine.trajectory is not None and self.machine.breach is None):
+            self.record("finding", "observed", {"code": code, "reason": reason})
+        self.record("exit", "observed", _exit_data(info))
+
+    def _last_words(self) -> str:
+        lines = self._stderr.text(self._scrub).strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def _usage(self, ended: Ended) -> Usage:
+        used: dict[str, Any] = dict(self._rules.ledger.snapshot())
+        return Usage(
+            **used,
+            wall_ms=max(0, ended.ended_ms - self.machine.ready_ms) if self.machine.spoke else 0,
+            startup_ms=self.machine.ready_ms if self.machine.spoke else ended.ended_ms,
+            stdout_bytes=self.machine.stdout_bytes,
+            stderr_bytes=self._stderr.total,
+            peak_memory_bytes=ended.exit.peak_memory_bytes,
+        )
+
+    def finish(self, key: TrialKey, attempt: int, breach: Breach, usage: Usage) -> Outcome:
+        """Write the last line and give the outcome."""
+        spoke = self.machine.spoke
+        outcome = Outcome(
+            key,
+            attempt,
+            breach.end,
+            rule_for(breach.end, spoke).blame,
+            self._scrub(breach.reason),
+            spoke,
+            usage,
+            breach.detail,
+        )
+        retries = self._rules.retries.report()
+        self.record("end", "harness", {**_plain(outcome), **({"retries": retries} if retries else {})})
+        return outcome
+
+
+def _findings(ended: Ended, answered: bool) -> list[tuple[str, str]]:
+    found = []
+    if ended.killed and answered:
+        found.append(("did_not_exit", "the agent gave its answer but did not exit until it was signalled"))
+    if ended.exit.reported and not ended.exit.observed:
+        found.append(("not_watched", "system calls could not be watched: attempts to write or connect are not known"))
+    if ended.exit.dropped:
+        found.append(("truncated", f"{ended.exit.dropped} more attempts to write or connect are not listed"))
+    if ended.exit.connects:
+        found.append(("network_attempt", f"the agent tried to reach {ended.exit.connects[0].address}"))
+    return found
+
+
+def _exit_data(info: ExitInfo) -> dict[str, Any]:
+    return {
+        "code": info.code,
+        "signal": info.signal,
+        "oom_killed": info.oom_killed,
+        "pids_limit_hit": info.pids_limit_hit,
+        "scratch_full": info.scratch_full,
+        "peak_memory_bytes": info.peak_memory_bytes,
+    }
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    from msgspec import to_builtins
+
+    plain: dict[str, Any] = to_builtins(outcome)
+    return plain

@@ -1,0 +1,40 @@
+"""Ending a container in stages, each bounded: ask, close its input, TERM, KILL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+
+from harness.domain.limits import Limits
+from harness.errors import ContainerLost
+from harness.ports import Container, ExitInfo
+from harness.session.rules import Finish
+
+KILL_SPARE_MS = 1500
+"""After TERM's grace the guard kills everything and reports; only then is the container killed from outside."""
+
+
+async def stop(
+    container: Container, eof: anyio.Event, finish: Finish | None, limits: Limits, say: Callable[[str], None]
+) -> tuple[bool, ExitInfo]:
+    """(had to be signalled, how it ended). Raises EngineError where even KILL does not end it in time."""
+    if finish is not None and finish.cancel is not None:
+        say(finish.cancel)
+        await anyio.sleep(0.02)  # let the writer put `cancel` before the end of input
+    await container.close_stdin()
+    killed = False
+    if not await _within(eof, limits.cancel_grace_ms):
+        killed = True
+        await container.signal("TERM")
+        if not await _within(eof, limits.term_grace_ms + KILL_SPARE_MS):
+            await container.signal("KILL")
+            if not await _within(eof, limits.engine_call_ms):
+                raise ContainerLost("the engine gave no end of stream after KILL", "see the engine's log")
+    return killed, await container.wait()
+
+
+async def _within(event: anyio.Event, ms: int) -> bool:
+    with anyio.move_on_after(ms / 1000):
+        await event.wait()
+    return event.is_set()
