@@ -1,0 +1,1 @@
+"""Packs: reading, judging and resolving the files scenarios are written in."""

@@ -1,0 +1,95 @@
+"""A pack as written to a pack ready to run: defaults merged, checks resolved, tools looked up, digest taken."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+from msgspec.structs import replace
+
+from harness.domain.limits import Budget
+from harness.domain.pack import CheckSpec, Expected, Pack, PackFile, Scenario, ScenarioFile
+from harness.domain.verdict import Property, Severity
+from harness.ports import CheckCatalogue
+
+_EXPECTED = {
+    "exact": ("exact", "value"),
+    "contains": ("output_contains", "value"),
+    "regex": ("regex", "pattern"),
+    "schema": ("schema_validity", "schema"),
+}
+
+
+def resolve_pack(file: PackFile, lines: list[int], path: str, catalogue: CheckCatalogue) -> Pack:
+    """`lines`: where each scenario stands in its file. The file must have passed every rule."""
+    scenarios = tuple(
+        _scenario(file, scenario, line, catalogue) for scenario, line in zip(file.scenarios, lines, strict=True)
+    )
+    pack = Pack(
+        name=file.pack.name,
+        version=file.pack.version,
+        description=file.pack.description,
+        digest="",
+        path=path,
+        scenarios=scenarios,
+        bars=file.bars,
+    )
+    return replace(pack, digest=digest_of(pack))
+
+
+def digest_of(pack: Pack) -> str:
+    """`sha256:` and the hex digest of the canonical JSON (sorted keys) without path, digest and lines."""
+    bare = replace(pack, path="", digest="", scenarios=tuple(replace(s, line=0) for s in pack.scenarios))
+    return "sha256:" + hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()
+
+
+def _scenario(file: PackFile, scenario: ScenarioFile, line: int, catalogue: CheckCatalogue) -> Scenario:
+    shown = [name for name in scenario.allowed_tools if name not in scenario.disallowed_tools]
+    return Scenario(
+        id=scenario.id,
+        family=scenario.family,
+        bucket=scenario.bucket,
+        tags=tuple(scenario.tags),
+        difficulty=scenario.difficulty,
+        holdout=scenario.holdout,
+        input=scenario.input if isinstance(scenario.input, str) else tuple(scenario.input),
+        context=scenario.context,
+        tools={name: file.tools[name] for name in shown},
+        allowed_tools=tuple(scenario.allowed_tools),
+        disallowed_tools=tuple(scenario.disallowed_tools),
+        replies=scenario.replies,
+        checks=_checks(scenario, catalogue),
+        budget=_merged(file.defaults.budget, scenario.budget),
+        trials=file.defaults.trials if scenario.trials is None else scenario.trials,
+        canaries=tuple(dict.fromkeys([*file.canaries, *scenario.canaries])),
+        writable=scenario.writable,
+        selftest=scenario.selftest,
+        line=line,
+    )
+
+
+def _merged(default: Budget, own: Budget) -> Budget:
+    """Key by key: a budget the scenario does not name is the default's."""
+    given = {name: value for name, value in msgspec.structs.asdict(own).items() if value is not None}
+    return replace(default, **given)
+
+
+def _checks(scenario: ScenarioFile, catalogue: CheckCatalogue) -> tuple[CheckSpec, ...]:
+    """`expected` first, then a `tool_called` for each required tool no listed check asks for, then the listed."""
+    listed = [catalogue.resolve(raw) for raw in scenario.checks]
+    asked = {spec.params.get("tool") for spec in listed if spec.check == "tool_called"}
+    required = [
+        catalogue.resolve({"check": "tool_called", "tool": name})
+        for name in dict.fromkeys(scenario.required_tools)
+        if name not in asked
+    ]
+    expected = [] if scenario.expected is None else [_expected(scenario.expected)]
+    return (*expected, *required, *listed)
+
+
+def _expected(expected: Expected) -> CheckSpec:
+    if expected.type == "refusal":
+        return CheckSpec("refused", Severity.MAJOR, Property.CORRECTNESS)
+    check, param = _EXPECTED[expected.type]
+    value = expected.schema if expected.type == "schema" else expected.value
+    return CheckSpec(check, Severity.MAJOR, Property.CORRECTNESS, {param: value})

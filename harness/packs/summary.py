@@ -1,0 +1,47 @@
+"""What `pack show` tells of a pack: plain data for a table or JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from harness.domain.pack import Pack, Scenario
+
+
+def summary_of(pack: Pack) -> dict[str, Any]:
+    """{name, version, description, digest, bars, families, buckets, scenarios: [row]}; counts in pack order."""
+    return {
+        "name": pack.name,
+        "version": pack.version,
+        "description": pack.description,
+        "digest": pack.digest,
+        "bars": {name.value: bar for name, bar in pack.bars.items()},
+        "families": dict(Counter(scenario.family for scenario in pack.scenarios)),
+        "buckets": dict(Counter(scenario.bucket for scenario in pack.scenarios)),
+        "scenarios": [_row(scenario) for scenario in pack.scenarios],
+    }
+
+
+def detail_of(scenario: Scenario) -> dict[str, Any]:
+    """A resolved scenario in full, as JSON data."""
+    data: dict[str, Any] = msgspec.to_builtins(scenario)
+    return data
+
+
+def tools_of(pack: Pack) -> set[str]:
+    """The names of all tools any scenario shows to an agent."""
+    return {name for scenario in pack.scenarios for name in scenario.tools}
+
+
+def _row(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "id": scenario.id,
+        "family": scenario.family,
+        "bucket": scenario.bucket,
+        "trials": scenario.trials,
+        "holdout": scenario.holdout,
+        "tools": list(scenario.tools),
+        "checks": [spec.check for spec in scenario.checks],
+    }
