@@ -8,9 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from harness.boundary.encodings import base64_needles, to_bytes, views
+from harness.boundary.encodings import LOWER, base64_needles, to_bytes, views
 from harness.boundary.json_text import keys, leaves, map_text, scalars
 from harness.errors import PackFault
 
@@ -31,7 +29,6 @@ _FORMATS = {
     "GITHUB_TOKEN": ("ghp_", 36, _ALNUM),
 }
 _NOT_ALNUM = bytes(i for i in range(256) if chr(i) not in _ALNUM)
-_LOWER = bytes(ord(chr(i).lower()) if i < 128 else i for i in range(256))
 _MIN_FOLDED = 10
 _TAIL = 1024
 _MAX_CHANNELS = 64
@@ -73,27 +70,17 @@ def _fill(text: str, canaries: Mapping[str, str]) -> str:
     return "".join(filled)
 
 
-class _Traces(Struct, frozen=True):
-    """What is left of one canary in a text reduced to letters and digits, case kept and case folded."""
-
-    folded: tuple[bytes, ...]
-    exact: tuple[bytes, ...]
-
-
-def _traces(value: str) -> _Traces:
+def _folded_traces(value: str) -> list[bytes]:
+    """What is left of a canary in a text reduced to letters and digits, case folded."""
     raw = to_bytes(value)
-    folded = _fold(raw)
-    exact = [needle.core.translate(None, _NOT_ALNUM) for needle in base64_needles(raw)]
-    exact += [core[::-1] for core in exact]
-    forms = [folded, folded[::-1], raw.hex().encode(), raw.hex().encode()[::-1]]
-    return _Traces(
-        tuple(form for form in forms if len(form) >= _MIN_FOLDED),
-        tuple(form for form in exact if len(form) >= _MIN_FOLDED),
-    )
+    forms = [raw.translate(LOWER, _NOT_ALNUM), raw.hex().encode()]
+    return [form[::step] for form in forms for step in (1, -1) if len(form) >= _MIN_FOLDED]
 
 
-def _fold(data: bytes) -> bytes:
-    return data.translate(_LOWER, _NOT_ALNUM)
+def _exact_traces(value: str) -> list[bytes]:
+    """What is left of its Base64 forms, where case counts."""
+    forms = [needle.core.translate(None, _NOT_ALNUM) for needle in base64_needles(to_bytes(value))]
+    return [form[::step] for form in forms for step in (1, -1) if len(form) >= _MIN_FOLDED]
 
 
 class CanaryWatch:
@@ -106,21 +93,25 @@ class CanaryWatch:
     """
 
     def __init__(self, canaries: Mapping[str, str]) -> None:
-        self._traces = {name: _traces(value) for name, value in canaries.items()}
+        self._names = tuple(canaries)
+        self._folded = tuple((form, name) for name, value in canaries.items() for form in _folded_traces(value))
+        self._exact = tuple((form, name) for name, value in canaries.items() for form in _exact_traces(value))
         self._tails: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
     def check(self, value: Any) -> list[str]:
         """Names of the canaries that `value` (text or JSON) holds or completes, in the order they were planted."""
+        joined = {channel: self._tails.pop(channel, "") + text for channel, text in self._channels(value)}
         found: set[str] = set()
-        for channel, text in self._channels(value):
-            joined = self._tails.pop(channel, "") + text
-            here = self._search(joined)
+        # one look at everything first: most values hold nothing, and this runs for every call
+        suspect = bool(self._search("\0".join(joined.values())))
+        for channel, text in joined.items():
+            here = self._search(text) if suspect else set()
             found |= here
             # after a hit the tail starts afresh, or the next value would be charged with it again
-            self._tails[channel] = "" if here else joined[-_TAIL:]
+            self._tails[channel] = "" if here else text[-_TAIL:]
         while len(self._tails) > _MAX_CHANNELS:
             self._tails.popitem(last=False)
-        return [name for name in self._traces if name in found]
+        return [name for name in self._names if name in found]
 
     def _channels(self, value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
         """The strings of `value` joined: along each path, then all keys, all numbers, and all strings together."""
@@ -140,8 +131,11 @@ class CanaryWatch:
         found: set[str] = set()
         for view in views(to_bytes(text)):
             exact = view.data.translate(None, _NOT_ALNUM)
-            folded = exact.translate(_LOWER)
-            for name, traces in self._traces.items():
-                if any(form in folded for form in traces.folded) or any(form in exact for form in traces.exact):
+            folded = exact.translate(LOWER)
+            for form, name in self._folded:
+                if form in folded:
+                    found.add(name)
+            for form, name in self._exact:
+                if form in exact:
                     found.add(name)
         return found

@@ -20,7 +20,7 @@ from harness.boundary.encodings import (
     HEX_GAPS,
     LOWER,
     STANDARD_BASE64,
-    Needles,
+    Base64Needle,
     View,
     kept_positions,
     needles_of,
@@ -54,18 +54,18 @@ class Scrubber:
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        known = [(label, needles) for label, value in secrets.items() if (needles := needles_of(value)) is not None]
+        known = [(label, found) for label, value in secrets.items() if (found := needles_of(value)) is not None]
         self._labels = tuple(label for label, _ in known)
-        self._needles: tuple[Needles, ...] = tuple(needles for _, needles in known)
-        self._shortest = min((len(to_text(plain)) for n in self._needles for plain in n.plain), default=1 << 30)
+        needles = [needles for _, needles in known]
+        self._plain = tuple((plain, rank) for rank, n in enumerate(needles) for plain in n.plain)
+        self._hex = tuple((n.hex, rank) for rank, n in enumerate(needles))
+        self._base64 = tuple((base64, rank) for rank, n in enumerate(needles) for base64 in n.base64)
+        self._shortest = min((len(to_text(plain)) for plain, _ in self._plain), default=1 << 30)
+        self.window = max((n.longest for n in needles), default=0)
+        """Bytes that the longest claimed spelling of any known value can take."""
         names = [safe_id(label) for label in self._labels] + [pattern.name for pattern in KEY_PATTERNS]
         self._masks = tuple(self._mask(name) for name in names)
         self._rank = {pattern.name: len(known) + i for i, pattern in enumerate(KEY_PATTERNS)}
-
-    @property
-    def window(self) -> int:
-        """Bytes that the longest claimed spelling of any known value can take."""
-        return max((needles.longest for needles in self._needles), default=0)
 
     def scrub_text(self, text: str) -> str:
         """`text` with every secret masked. Scrubbing twice gives the same; nothing is found in the result."""
@@ -158,36 +158,35 @@ class Scrubber:
             last = span.end
         return b"".join((*pieces, data[last:]))
 
-    def _known(self, view: View) -> Iterator[Span]:
-        if len(view.data) < self._shortest:
-            return
-        for rank, needles in enumerate(self._needles):
-            for plain in needles.plain:
-                for start in _occurrences(plain, view.data):
-                    yield Span(*view.origin(start, start + len(plain)), rank)
-        yield from self._base64(view)
-        yield from self._hex(view)
+    def _known(self, view: View) -> list[Span]:
+        data = view.data
+        found: list[Span] = []
+        if len(data) < self._shortest:
+            return found
+        for plain, rank in self._plain:
+            # `in` first: nearly every look is in vain, and this runs for every string of every event
+            if plain in data:
+                found += (Span(*view.origin(at, at + len(plain)), rank) for at in _occurrences(plain, data))
+        folded = data.translate(LOWER, HEX_GAPS)
+        for needle, rank in self._hex:
+            if needle in folded:
+                places = kept_positions(data, HEX_GAPS)
+                for at in _occurrences(needle, folded):
+                    found.append(Span(*view.origin(places[at], places[at + len(needle) - 1] + 1), rank))
+        folded = data.translate(STANDARD_BASE64, BASE64_GAPS)
+        for base64, rank in self._base64:
+            if base64.core in folded:
+                found += self._base64_spans(view, folded, base64, rank)
+        return found
 
-    def _base64(self, view: View) -> Iterator[Span]:
-        folded = view.data.translate(STANDARD_BASE64, BASE64_GAPS)
-        places: list[int] | None = None
-        for rank, needles in enumerate(self._needles):
-            for needle in needles.base64:
-                for start in _occurrences(needle.core, folded):
-                    places = places or kept_positions(view.data, BASE64_GAPS)
-                    end = start + len(needle.core)
-                    # a character shared with a neighbour holds some of the secret's bits
-                    start -= needle.before and start > 0 and folded[start - 1] in _BASE64_BYTES
-                    end += needle.after and end < len(folded) and folded[end] in _BASE64_BYTES
-                    yield Span(*view.origin(places[start], places[end - 1] + 1), rank)
-
-    def _hex(self, view: View) -> Iterator[Span]:
-        folded = view.data.translate(LOWER, HEX_GAPS)
-        places: list[int] | None = None
-        for rank, needles in enumerate(self._needles):
-            for start in _occurrences(needles.hex, folded):
-                places = places or kept_positions(view.data, HEX_GAPS)
-                yield Span(*view.origin(places[start], places[start + len(needles.hex) - 1] + 1), rank)
+    def _base64_spans(self, view: View, folded: bytes, needle: Base64Needle, rank: int) -> Iterator[Span]:
+        places = kept_positions(view.data, BASE64_GAPS)
+        for start in _occurrences(needle.core, folded):
+            end = start + len(needle.core)
+            # a character shared with a neighbour holds some of the secret's bits
+            start -= needle.before and start > 0 and folded[start - 1] in _BASE64_BYTES
+            end += needle.after and end < len(folded) and folded[end] in _BASE64_BYTES
+            yield Span(*view.origin(places[start], places[end - 1] + 1), rank)
 
     def _scrub_number(self, number: int | float) -> int | float | str:
         text = str(number)
@@ -222,22 +221,22 @@ class RollingScrubber:
         runs: dict[tuple[str, ...], list[int]] = {}
         for index, (path, _) in enumerate(parts):
             runs.setdefault((channel, *path), []).append(index)
-        changed = False
-        for where, run in runs.items():
-            tail = self._tails.pop(where, "")
-            if tail:
-                joined = [tail, *(texts[index] for index in run)]
-                if self._scrubber.mask_crossing(joined, range(len(joined))):
-                    changed = True
-                    for index, text in zip(run, joined[1:], strict=True):
-                        texts[index] = text
-            self._remember(where, (tail + "".join(texts[index] for index in run))[-window:])
-        return replace_leaves(clean, iter(texts)) if changed else clean
-
-    def _remember(self, where: tuple[str, ...], tail: str) -> None:
-        self._tails[where] = tail
-        if len(self._tails) > _MAX_CHANNELS:
+        tails = {where: self._tails.pop(where, "") for where in runs}
+        joined = {where: tails[where] + "".join(texts[index] for index in run) for where, run in runs.items()}
+        # one look at everything: what is split over messages is rare, and this runs for every event
+        changed = bool(self._scrubber.found_in("\0\0".join(joined.values())))
+        if changed:
+            for where, run in runs.items():
+                parts_of_run = [tails[where], *(texts[index] for index in run)]
+                self._scrubber.mask_crossing(parts_of_run, range(len(parts_of_run)))
+                for index, text in zip(run, parts_of_run[1:], strict=True):
+                    texts[index] = text
+                joined[where] = tails[where] + "".join(parts_of_run[1:])
+        for where, text in joined.items():
+            self._tails[where] = text[-window:]
+        while len(self._tails) > _MAX_CHANNELS:
             self._tails.popitem(last=False)
+        return replace_leaves(clean, iter(texts)) if changed else clean
 
 
 def _occurrences(needle: bytes, data: bytes) -> Iterator[int]:
