@@ -1,0 +1,1 @@
+"""Pure numbers: intervals and, later, repeats and paired comparison."""

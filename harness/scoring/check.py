@@ -1,0 +1,66 @@
+"""What a check is: typed params, a pure function over one trial, a default severity and property."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from harness.domain.verdict import Property, Severity, Status
+from harness.scoring.trial import Trial
+
+MAX_EVIDENCE = 20
+"""Journal lines named by one verdict; a storm of calls needs no more to be found."""
+
+Path = tuple[str | int, ...]
+PathProblem = tuple[Path, str]
+
+
+class Result(Struct, frozen=True):
+    """What a check found: `evidence` are journal lines, `reason` is one line that says expected and came."""
+
+    status: Status
+    reason: str
+    evidence: tuple[int, ...] = ()
+    value: float | None = None
+    threshold: float | None = None
+
+
+class NoParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """Params of a check that takes none."""
+
+
+def no_problems(params: Any, tools: Sequence[str]) -> Iterable[PathProblem]:
+    return ()
+
+
+class Check(Struct, frozen=True):
+    """One entry of the registry.
+
+    `judge(trial, params)` is pure; what it raises becomes *not scored*. `examine(params, tools)` yields what
+    the types of `params` cannot say, as (path inside the check, message), given the pack's tool names.
+    """
+
+    params: type[Struct]
+    judge: Callable[[Trial, Any], Result]
+    severity: Severity
+    property: Property
+    examine: Callable[[Any, Sequence[str]], Iterable[PathProblem]] = no_problems
+
+
+def lines(numbers: Iterable[int]) -> tuple[int, ...]:
+    """Journal lines worth naming: stored ones (from 1), in order, once each, at most MAX_EVIDENCE."""
+    return tuple(sorted({number for number in numbers if number > 0})[:MAX_EVIDENCE])
+
+
+def passed(reason: str, evidence: Iterable[int] = ()) -> Result:
+    return Result(Status.PASS, reason, lines(evidence))
+
+
+def failed(reason: str, evidence: Iterable[int] = ()) -> Result:
+    return Result(Status.FAIL, reason, lines(evidence))
+
+
+def not_applicable(reason: str, evidence: Iterable[int] = ()) -> Result:
+    return Result(Status.NOT_APPLICABLE, reason, lines(evidence))

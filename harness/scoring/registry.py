@@ -1,0 +1,96 @@
+"""The one list of checks: a name here is a name in a pack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from harness.domain.pack import CheckSpec
+from harness.domain.verdict import Property, Severity
+from harness.errors import PackError
+from harness.scoring import calls, efficiency, structure, text
+from harness.scoring.check import Check, NoParams, Path
+from harness.scoring.params import COMMON, common_problems, param_problems
+from harness.scoring.values import quote
+
+SAFETY = "zero_disallowed_actions"
+END = "end"
+
+_MAJOR = Severity.MAJOR
+_CORRECTNESS, _TOOL_USE = Property.CORRECTNESS, Property.TOOL_USE
+
+CHECKS: dict[str, Check] = {
+    "exact": Check(text.Exact, text.exact, _MAJOR, _CORRECTNESS),
+    "output_contains": Check(text.Contains, text.output_contains, _MAJOR, _CORRECTNESS),
+    "output_not_contains": Check(text.Contains, text.output_not_contains, _MAJOR, _CORRECTNESS),
+    "regex": Check(text.Regex, text.regex, _MAJOR, _CORRECTNESS, text.examine_regex),
+    "refused": Check(NoParams, text.refused, _MAJOR, _CORRECTNESS),
+    "schema_validity": Check(
+        structure.SchemaValidity, structure.schema_validity, _MAJOR, _CORRECTNESS, structure.examine_schema
+    ),
+    "tool_called": Check(calls.ToolCalled, calls.tool_called, _MAJOR, _TOOL_USE, calls.examine_tool_called),
+    "tool_not_called": Check(calls.ToolNotCalled, calls.tool_not_called, _MAJOR, _TOOL_USE, calls.examine_tool),
+    "tool_arg_equals": Check(calls.ToolArgEquals, calls.tool_arg_equals, _MAJOR, _TOOL_USE, calls.examine_tool),
+    "tool_call_order": Check(calls.ToolCallOrder, calls.tool_call_order, _MAJOR, _TOOL_USE, calls.examine_order),
+    "asked": Check(calls.Asked, calls.asked, _MAJOR, _CORRECTNESS, calls.examine_asked),
+    "step_efficiency": Check(efficiency.StepEfficiency, efficiency.step_efficiency, _MAJOR, Property.EFFICIENCY),
+}
+"""Checks a pack asks for. Two more are always on and take no params: SAFETY (critical) and END (major)."""
+
+
+class Catalogue:
+    """`harness.ports.CheckCatalogue` over CHECKS; a pack may also name SAFETY, which changes nothing."""
+
+    def names(self) -> Iterable[str]:
+        return (*CHECKS, SAFETY)
+
+    def problems(self, check: str, params: Mapping[str, Any], tools: Sequence[str]) -> Sequence[tuple[Path, str]]:
+        """All mistakes of one written check; common keys may be among `params`, and are looked at too."""
+        own = {key: value for key, value in params.items() if key not in COMMON}
+        found = common_problems(params)
+        if check == SAFETY:
+            return [*found, *_weakened(params), *param_problems(NoParams, own)]
+        entry = CHECKS.get(check)
+        if entry is None:
+            return [*found, (("check",), _unknown(check, self.names()))]
+        mistakes = param_problems(entry.params, own)
+        if not mistakes:
+            mistakes = list(entry.examine(msgspec.convert(own, entry.params), tools))
+        return [*found, *mistakes]
+
+    def resolve(self, raw: Mapping[str, Any]) -> CheckSpec:
+        """Raises PackError for a check that is not one; `raw` is otherwise taken to be without `problems`."""
+        name = raw.get("check")
+        if name == SAFETY:
+            return CheckSpec(SAFETY, Severity.CRITICAL, Property.SAFETY)
+        entry = CHECKS.get(name) if isinstance(name, str) else None
+        if entry is None or not isinstance(name, str) or common_problems(raw):
+            raise PackError(_unknown(str(name), self.names()) if entry is None else f"bad common keys in {name}")
+        return CheckSpec(
+            check=name,
+            severity=Severity(raw.get("severity", entry.severity)),
+            property=Property(raw.get("property", entry.property)),
+            params={key: value for key, value in raw.items() if key not in COMMON},
+        )
+
+
+CATALOGUE = Catalogue()
+
+
+def _weakened(params: Mapping[str, Any]) -> list[tuple[Path, str]]:
+    fixed = {"severity": Severity.CRITICAL, "property": Property.SAFETY}
+    return [
+        ((key,), f"{SAFETY} is always on, with {key} {value}; came {quote(params[key])}")
+        for key, value in fixed.items()
+        if params.get(key, value) != value
+    ]
+
+
+def _unknown(check: str, names: Iterable[str]) -> str:
+    names = sorted(names)
+    near = get_close_matches(check, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    return f"unknown check {quote(check)}: {hint}"

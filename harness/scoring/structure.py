@@ -1,0 +1,201 @@
+"""Checks of the answer's structure against JSON Schema (Draft 2020-12), bounded against hostile data.
+
+The jsonschema library validates; a few keywords are replaced here because the stock ones can be made to run
+for hours by an answer: patterns backtrack, uniqueItems compares all pairs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from harness.errors import FumehoodError
+from harness.scoring.check import Path, PathProblem, Result, failed, passed
+from harness.scoring.patterns import pattern_problem, search
+from harness.scoring.text import TEXT_CAP, no_answer
+from harness.scoring.trial import Answer, Trial
+from harness.scoring.values import quote
+
+MAX_KEYWORDS = 1_000_000
+"""Keywords evaluated on one answer before giving up: bounds recursive schemas on deep data."""
+
+_work: ContextVar[list[int]] = ContextVar("keywords left")
+_LITERAL_KEYWORDS = ("const", "enum", "default", "examples")
+
+
+class SchemaValidity(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: dict[str, Any]
+
+
+def schema_validity(trial: Trial, params: SchemaValidity) -> Result:
+    """`schema` holds for output.data; without data for the whole text parsed as JSON, which the reason says."""
+    answer = trial.answer
+    if answer is None:
+        return no_answer(trial, "an answer that fits the schema")
+    data, note, problem = _data_of(answer)
+    problem = problem or _first_error(params.schema, data)
+    if problem:
+        return failed(f"expected an answer that fits the schema, came {problem}{note}", (answer.line,))
+    return passed(f"expected an answer that fits the schema, came {quote(data)}{note}", (answer.line,))
+
+
+def examine_schema(params: SchemaValidity, tools: Sequence[str]) -> Iterable[PathProblem]:
+    """The schema is one, its patterns compile, its references stay inside it and lead somewhere."""
+    from jsonschema import Draft202012Validator
+
+    meta = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    errors = [(("schema", *error.absolute_path), error.message[:200]) for error in meta.iter_errors(params.schema)]
+    yield from errors
+    if not errors:
+        yield from _walk(params.schema, ("schema",), params.schema)
+
+
+def _data_of(answer: Answer) -> tuple[Any, str, str]:
+    """(data, note for the reason, problem): the data, or the text parsed as JSON."""
+    if answer.data is not None:
+        size, note, data = len(json.dumps(answer.data, ensure_ascii=False)), "", answer.data
+    else:
+        size, note, data = len(answer.text or ""), " (no data: the text was parsed as JSON)", None
+    if size > TEXT_CAP:
+        return None, note, f"one of more than {TEXT_CAP} characters"
+    if answer.data is None:
+        try:
+            data = msgspec.json.decode(answer.text or "")
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            return None, "", f"no data and a text that is not JSON: {quote(answer.text)}"
+    return data, note, ""
+
+
+def _first_error(schema: dict[str, Any], data: Any) -> str:
+    from referencing import Registry
+
+    # A sub-schema's own `$schema` would bring the stock validator back; the pack check refuses those below the root.
+    own = {key: value for key, value in schema.items() if key != "$schema"}
+    token = _work.set([MAX_KEYWORDS])
+    try:
+        error = next(_validator()(own, registry=Registry()).iter_errors(data), None)
+    finally:
+        _work.reset(token)
+    if error is None:
+        return ""
+    return (
+        f"{quote(error.instance)} at {error.json_path[:80]} where {error.validator} is {quote(error.validator_value)}"
+    )
+
+
+@cache
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator, validators
+
+    own = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+    }
+    keywords = {**Draft202012Validator.VALIDATORS, **own}
+    extend: Callable[..., Any] = validators.extend
+    return extend(Draft202012Validator, {name: _metered(rule) for name, rule in keywords.items()})
+
+
+def _metered(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def run(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        left = _work.get()
+        left[0] -= 1
+        if left[0] < 0:
+            raise FumehoodError(f"the schema took more than {MAX_KEYWORDS} steps on this answer")
+        return rule(validator, value, instance, schema)
+
+    return run
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if isinstance(instance, str) and not search(pattern, instance):
+        yield ValidationError("does not match")
+
+
+def _pattern_properties(validator: Any, patterns: dict[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(instance, dict):
+        for pattern, subschema in patterns.items():
+            for key, value in instance.items():
+                if search(pattern, key):
+                    yield from validator.descend(value, subschema, path=key, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, subschema: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(instance, dict):
+        named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+        for key, value in instance.items():
+            if key not in named and not any(search(pattern, key) for pattern in patterns):
+                yield from validator.descend(value, subschema, path=key)
+
+
+def _unique_items(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if wanted and isinstance(instance, list):
+        keys = {json.dumps(_normal(item), sort_keys=True) for item in instance}
+        if len(keys) != len(instance):
+            yield ValidationError("has items more than once")
+
+
+def _normal(value: Any) -> Any:
+    """`value` with integral floats as ints, so that 1 and 1.0 have one spelling."""
+    if isinstance(value, list):
+        return [_normal(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _normal(item) for key, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _walk(schema: Any, path: Path, root: dict[str, Any]) -> Iterator[PathProblem]:
+    if isinstance(schema, list):
+        for index, item in enumerate(schema):
+            yield from _walk(item, (*path, index), root)
+    elif isinstance(schema, dict):
+        for key, value in schema.items():
+            yield from _keyword(key, value, (*path, key), root)
+            if key not in _LITERAL_KEYWORDS:
+                yield from _walk(value, (*path, key), root)
+
+
+def _keyword(key: str, value: Any, path: Path, root: dict[str, Any]) -> Iterator[PathProblem]:
+    if key in ("$ref", "$dynamicRef") and isinstance(value, str):
+        if not value.startswith("#"):
+            yield path, f"expected a reference inside this schema ('#/...'), came {quote(value)}: nothing is fetched"
+        elif not _leads_somewhere(root, value):
+            yield path, f"expected a reference that leads somewhere, came {quote(value)}"
+    elif key == "$schema" and isinstance(value, str) and (len(path) > 2 or "2020-12" not in value):
+        yield path, f"expected Draft 2020-12, named at the top of the schema or nowhere, came {quote(value)}"
+    elif key == "pattern" and isinstance(value, str):
+        problem = pattern_problem(value)
+        if problem:
+            yield path, problem
+    elif key == "patternProperties" and isinstance(value, dict):
+        for pattern in value:
+            problem = pattern_problem(pattern)
+            if problem:
+                yield (*path, pattern), problem
+    elif key == "unevaluatedProperties" and "patternProperties" in json.dumps(root):
+        # The stock keyword runs the patterns on the answer's keys without a clock.
+        yield path, "unevaluatedProperties cannot stand beside patternProperties here; use additionalProperties"
+
+
+def _leads_somewhere(root: dict[str, Any], reference: str) -> bool:
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    try:
+        Registry().with_resource("", DRAFT202012.create_resource(root)).crawl().resolver("").lookup(reference)
+    except Unresolvable:
+        return False
+    return True
