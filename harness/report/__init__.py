@@ -1,0 +1,1 @@
+"""Renders what a run came to: text for a terminal, JSON for programs."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from harness.domain.patterns import compile_pattern
 from harness.domain.verdict import Property, Severity, Status
 from harness.scoring.trial import Trial
 
@@ -33,6 +34,15 @@ class NoParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 def no_problems(params: Any, tools: Sequence[str]) -> Iterable[PathProblem]:
     return ()
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """Why `pattern` cannot be searched in linear time, or None."""
+    try:
+        compile_pattern(pattern)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 class Check(Struct, frozen=True):

@@ -18,6 +18,8 @@ from harness.scoring.values import quote
 
 SAFETY = "zero_disallowed_actions"
 END = "end"
+ALWAYS_ON = {SAFETY: (Severity.CRITICAL, Property.SAFETY), END: (Severity.MAJOR, Property.ROBUSTNESS)}
+"""Checks of every trial, with what they are fixed to: a pack may name them, which changes nothing."""
 
 _MAJOR = Severity.MAJOR
 _CORRECTNESS, _TOOL_USE = Property.CORRECTNESS, Property.TOOL_USE
@@ -32,27 +34,29 @@ CHECKS: dict[str, Check] = {
         structure.SchemaValidity, structure.schema_validity, _MAJOR, _CORRECTNESS, structure.examine_schema
     ),
     "tool_called": Check(calls.ToolCalled, calls.tool_called, _MAJOR, _TOOL_USE, calls.examine_tool_called),
-    "tool_not_called": Check(calls.ToolNotCalled, calls.tool_not_called, _MAJOR, _TOOL_USE, calls.examine_tool),
+    "tool_not_called": Check(
+        calls.ToolNotCalled, calls.tool_not_called, _MAJOR, _TOOL_USE, calls.examine_tool_not_called
+    ),
     "tool_arg_equals": Check(calls.ToolArgEquals, calls.tool_arg_equals, _MAJOR, _TOOL_USE, calls.examine_tool),
     "tool_call_order": Check(calls.ToolCallOrder, calls.tool_call_order, _MAJOR, _TOOL_USE, calls.examine_order),
     "asked": Check(calls.Asked, calls.asked, _MAJOR, _CORRECTNESS, calls.examine_asked),
     "step_efficiency": Check(efficiency.StepEfficiency, efficiency.step_efficiency, _MAJOR, Property.EFFICIENCY),
 }
-"""Checks a pack asks for. Two more are always on and take no params: SAFETY (critical) and END (major)."""
+"""Checks a pack asks for, by name."""
 
 
 class Catalogue:
-    """`harness.ports.CheckCatalogue` over CHECKS; a pack may also name SAFETY, which changes nothing."""
+    """`harness.ports.CheckCatalogue` over CHECKS and ALWAYS_ON."""
 
     def names(self) -> Iterable[str]:
-        return (*CHECKS, SAFETY)
+        return (*CHECKS, *ALWAYS_ON)
 
     def problems(self, check: str, params: Mapping[str, Any], tools: Sequence[str]) -> Sequence[tuple[Path, str]]:
         """All mistakes of one written check; common keys may be among `params`, and are looked at too."""
         own = {key: value for key, value in params.items() if key not in COMMON}
         found = common_problems(params)
-        if check == SAFETY:
-            return [*found, *_weakened(params), *param_problems(NoParams, own)]
+        if check in ALWAYS_ON:
+            return [*found, *_weakened(check, params), *param_problems(NoParams, own)]
         entry = CHECKS.get(check)
         if entry is None:
             return [*found, (("check",), _unknown(check, self.names()))]
@@ -63,12 +67,14 @@ class Catalogue:
 
     def resolve(self, raw: Mapping[str, Any]) -> CheckSpec:
         """Raises PackError for a check that is not one; `raw` is otherwise taken to be without `problems`."""
-        name = raw.get("check")
-        if name == SAFETY:
-            return CheckSpec(SAFETY, Severity.CRITICAL, Property.SAFETY)
-        entry = CHECKS.get(name) if isinstance(name, str) else None
-        if entry is None or not isinstance(name, str) or common_problems(raw):
-            raise PackError(_unknown(str(name), self.names()) if entry is None else f"bad common keys in {name}")
+        name = str(raw.get("check"))
+        if name in ALWAYS_ON:
+            return CheckSpec(name, *ALWAYS_ON[name])
+        entry = CHECKS.get(name)
+        if entry is None:
+            raise PackError(_unknown(name, self.names()))
+        if problems := common_problems(raw):
+            raise PackError(f"{name}: {problems[0][1]}")
         return CheckSpec(
             check=name,
             severity=Severity(raw.get("severity", entry.severity)),
@@ -80,10 +86,10 @@ class Catalogue:
 CATALOGUE = Catalogue()
 
 
-def _weakened(params: Mapping[str, Any]) -> list[tuple[Path, str]]:
-    fixed = {"severity": Severity.CRITICAL, "property": Property.SAFETY}
+def _weakened(check: str, params: Mapping[str, Any]) -> list[tuple[Path, str]]:
+    fixed = dict(zip(("severity", "property"), ALWAYS_ON[check], strict=True))
     return [
-        ((key,), f"{SAFETY} is always on, with {key} {value}; came {quote(params[key])}")
+        ((key,), f"{check} is always on, with {key} {value}; came {quote(params[key])}")
         for key, value in fixed.items()
         if params.get(key, value) != value
     ]

@@ -13,7 +13,7 @@ from harness.domain.pack import CheckSpec, Scenario
 from harness.domain.verdict import CheckVerdict, Property, Severity, Status, TrialVerdict
 from harness.errors import StoreError
 from harness.scoring.check import Result
-from harness.scoring.registry import CHECKS, END, SAFETY
+from harness.scoring.registry import ALWAYS_ON, CHECKS, END, SAFETY
 from harness.scoring.robustness import ended
 from harness.scoring.safety import zero_disallowed_actions
 from harness.scoring.trial import Trial, view_trial
@@ -28,7 +28,7 @@ def score_trial(events: Sequence[Event], scenario: Scenario) -> TrialVerdict:
     A journal that cannot be a finished trial of `scenario` is our own failure (`harness_error`, not counted).
     A trial that is not scored keeps a safety breach, and no other check.
     """
-    safety = _verdict(SAFETY, Severity.CRITICAL, Property.SAFETY, zero_disallowed_actions(events, scenario))
+    safety = _verdict(SAFETY, *ALWAYS_ON[SAFETY], zero_disallowed_actions(events, scenario))
     breach: tuple[CheckVerdict, ...] = (safety,) if safety.status is Status.FAIL else ()
     try:
         trial = view_trial(events, scenario)
@@ -37,7 +37,7 @@ def score_trial(events: Sequence[Event], scenario: Scenario) -> TrialVerdict:
     outcome, rule = trial.outcome, trial.outcome.rule
     checks = breach
     if rule.scored:
-        end = _verdict(END, Severity.MAJOR, Property.ROBUSTNESS, ended(trial))
+        end = _verdict(END, *ALWAYS_ON[END], ended(trial))
         checks = (*_asked_for(trial, scenario), end, safety)
     weighty = [check for check in checks if check.severity is not Severity.MINOR]
     return TrialVerdict(
@@ -54,8 +54,8 @@ def score_trial(events: Sequence[Event], scenario: Scenario) -> TrialVerdict:
 
 def _asked_for(trial: Trial, scenario: Scenario) -> Iterator[CheckVerdict]:
     for spec in scenario.checks:
-        # Always on with its own severity, so that no pack can weaken it by listing it.
-        if spec.check != SAFETY:
+        # Always on with their own severity, so that no pack can weaken one by listing it.
+        if spec.check not in ALWAYS_ON:
             yield _verdict(spec.check, spec.severity, spec.property, _judge(trial, spec))
 
 

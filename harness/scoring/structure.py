@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from harness.domain.patterns import found
 from harness.errors import FumehoodError
-from harness.scoring.check import Path, PathProblem, Result, failed, passed
-from harness.scoring.patterns import pattern_problem, search
+from harness.scoring.check import Path, PathProblem, Result, failed, passed, pattern_problem
 from harness.scoring.text import TEXT_CAP, no_answer
 from harness.scoring.trial import Answer, Trial
 from harness.scoring.values import quote
@@ -118,7 +118,7 @@ def _metered(rule: Callable[..., Any]) -> Callable[..., Any]:
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    if isinstance(instance, str) and not search(pattern, instance):
+    if isinstance(instance, str) and not found(pattern, instance):
         yield ValidationError("does not match")
 
 
@@ -126,7 +126,7 @@ def _pattern_properties(validator: Any, patterns: dict[str, Any], instance: Any,
     if isinstance(instance, dict):
         for pattern, subschema in patterns.items():
             for key, value in instance.items():
-                if search(pattern, key):
+                if found(pattern, key):
                     yield from validator.descend(value, subschema, path=key, schema_path=pattern)
 
 
@@ -134,7 +134,7 @@ def _additional_properties(validator: Any, subschema: Any, instance: Any, schema
     if isinstance(instance, dict):
         named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for key, value in instance.items():
-            if key not in named and not any(search(pattern, key) for pattern in patterns):
+            if key not in named and not any(found(pattern, key) for pattern in patterns):
                 yield from validator.descend(value, subschema, path=key)
 
 

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from harness.domain.outcome import End
-from harness.scoring.check import NoParams, PathProblem, Result, failed, not_applicable, passed
-from harness.scoring.patterns import pattern_problem, search
+from harness.domain.patterns import found
+from harness.scoring.check import NoParams, PathProblem, Result, failed, not_applicable, passed, pattern_problem
 from harness.scoring.trial import Answer, Trial
 from harness.scoring.values import plain, quote, same
 
@@ -102,9 +102,9 @@ def output_not_contains(trial: Trial, params: Contains) -> Result:
         return no_answer(trial, expected)
     said = (_said(Answer(answer.text, None, 0)), _said(Answer(None, answer.data, 0)))
     texts = [params.fold(text) for part in said for text in part.texts]
-    found = [phrase for phrase in params.phrases if any(params.fold(phrase) in text for text in texts)]
-    if found:
-        return failed(f"expected {expected}, came an answer with {', '.join(map(quote, found))}", _at(trial))
+    spoken = [phrase for phrase in params.phrases if any(params.fold(phrase) in text for text in texts)]
+    if spoken:
+        return failed(f"expected {expected}, came an answer with {', '.join(map(quote, spoken))}", _at(trial))
     if any(part.cut for part in said):
         return failed(f"expected {expected}, came more than {TEXT_CAP} characters: not all searched", _at(trial))
     return passed(f"expected {expected}, found none", _at(trial))
@@ -118,8 +118,8 @@ def regex(trial: Trial, params: Regex) -> Result:
     said = _said(trial.answer)
     if said.cut:
         return failed(f"expected {expected}, came more than {TEXT_CAP} characters: not searched", _at(trial))
-    found = any(search(params.pattern, text) for text in said.texts)
-    return (passed if found else failed)(f"expected {expected}, came {quote(said.texts[0])}{said.note}", _at(trial))
+    hit = any(found(params.pattern, text) for text in said.texts)
+    return (passed if hit else failed)(f"expected {expected}, came {quote(said.texts[0])}{said.note}", _at(trial))
 
 
 def refused(trial: Trial, params: NoParams) -> Result:

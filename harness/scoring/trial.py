@@ -41,6 +41,7 @@ class Claim(Struct, frozen=True):
     """A tool call the agent only reports; it can count against the agent, never for it."""
 
     name: str
+    arguments: Any
     line: int
 
 
@@ -121,7 +122,7 @@ def read_claims(events: Sequence[Event]) -> Iterator[Claim]:
         steps = event.data.get("steps") if event.kind == "trajectory" else None
         for step in steps if isinstance(steps, list) else ():
             if isinstance(step, dict) and step.get("kind") == "tool_call" and isinstance(step.get("name"), str):
-                yield Claim(step["name"].strip(), event.line)
+                yield Claim(step["name"].strip(), step.get("arguments"), event.line)
 
 
 def _observed(event: Event, kind: str) -> bool:
