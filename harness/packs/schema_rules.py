@@ -43,8 +43,10 @@ def schema_problems(node: Node) -> list[Problem]:
         ]
         if not problems:
             validator_of(node.data).is_valid({})
-    except (RecursionError, OverflowError):
+    except RecursionError:
         problems.append(node.mark.problem("not a usable JSON Schema: it refers to itself without end"))
+    except OverflowError as error:
+        problems.append(node.mark.problem(f"not a usable JSON Schema: {error}"))
     return problems
 
 
@@ -58,6 +60,9 @@ def _references(node: Node, root: Node) -> Iterator[Problem]:
                 )
             elif not _leads_somewhere(target, root.data):
                 yield child.mark.problem(f"{name} {target[:100]!r} leads nowhere")
+        if name == "$id" and target is not None:
+            # It moves the base that '#...' starts from, even to another document.
+            yield child.mark.problem("$id: a schema in a pack has no address of its own")
         yield from _references(child, root)
     for child in node.items:
         yield from _references(child, root)

@@ -153,7 +153,7 @@ def test_load_raises_with_all_the_problems(write, catalogue):
         ("  expected: {type: contains, value: ''}", (12, 37), "not empty"),
         ("  expected: {type: contains, value: [a, 1]}", (12, 41), "not empty"),
         ("  expected: {type: schema, value: 1, schema: {}}", (12, 28), "no use for 'value'"),
-        ("  expected: {type: schema, schema: {type: strin}}", (12, 38), "not a valid JSON Schema"),
+        ("  expected: {type: schema, schema: {type: strin}}", (12, 37), "not a valid JSON Schema"),
         ("  expected: {type: refusal, value: x}", (12, 29), "no use for 'value'"),
         ("  checks: [{tool: lookup}]", (12, 12), "a check needs its name"),
         ("  checks: [{check: 1}]", (12, 20), "check must be text"),
@@ -177,9 +177,18 @@ def test_a_tool_both_allowed_and_disallowed_is_legal_and_not_shown(write, catalo
     assert pack.scenarios[0].disallowed_tools == ("other",)
 
 
-def test_a_schema_that_refers_to_itself_without_end_is_refused(write, catalogue):
-    found = check_pack(write(HEAD.replace("input_schema: {}", "input_schema: {$ref: '#'}")), catalogue)
-    assert "refers to itself" in found[0].message
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("{$ref: '#'}", "refers to itself"),
+        ("{properties: {a: {$id: x, $ref: '#/b'}}}", "$id"),
+        ("{properties: {a: {$dynamicRef: 'other'}}}", "only references inside"),
+        ("{properties: {a: {pattern: 'a{99999999999}'}}}", "not a usable"),
+    ],
+)
+def test_a_schema_that_could_fail_while_running_is_refused(write, catalogue, schema, message):
+    found = check_pack(write(HEAD.replace("input_schema: {}", f"input_schema: {schema}")), catalogue)
+    assert any(message in problem.message for problem in found), found
 
 
 @pytest.mark.parametrize(
