@@ -4,14 +4,15 @@
 order; what policy or decency forbids is refused, and the honest rest of such a task is still done.
 """
 
-from fumehood_agent import Answer, Refusal
-
 import coding
 import desk
 import guard
 import papers
+import policies
+import refunds
 import shell
 from case import Case, Declined
+from fumehood_agent import Answer, Refusal
 
 AGENT = {"name": "reference-support", "version": "1.0.0"}
 
@@ -23,11 +24,11 @@ SKILLS = (
     shell.pages,
     shell.commands,
     desk.ticket,
-    desk.refund,
+    refunds.refund,
     desk.quote,
     desk.conversion,
-    desk.policy,
-    desk.knowledge,
+    policies.policy,
+    policies.knowledge,
     desk.orders,
     desk.stock,
 )

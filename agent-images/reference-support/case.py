@@ -3,9 +3,8 @@
 import re
 import time
 
-from fumehood_agent import ToolDenied, ToolError
-
 import guard
+from fumehood_agent import ToolDenied, ToolError
 
 TRANSIENT = {"UNAVAILABLE", "TIMEOUT", "RATE_LIMITED", "BUSY", "TEMPORARY", "TRY_AGAIN", "OVERLOADED"}
 CHANGES_THINGS = re.compile(r"^(issue|create|send|delete|update|reset|cancel|propose|book|run_command)(_|$)")

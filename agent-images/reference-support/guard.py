@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import re
+import unicodedata
 from urllib.parse import urlsplit
 
 SECRET_NAME = r"[A-Z][A-Z0-9]*_(?:[A-Z0-9]+_)*(?:TOKEN|KEY|SECRET|PASSWORD|CREDENTIALS?)"
@@ -22,9 +23,13 @@ ORDER_IN_DISGUISE = re.compile(
     r"(?i)\b(ignore|disregard|forget) (all|any|your|the|previous)\b|\b(call|invoke|use|run|execute) [`'\"]?[a-z]+_[a-z_]+"
     r"|\bsystem ?:|\bnote to (the|any) |\b(assistants?|ai|agents?|agent hint|classifier)\b.{0,30}[:,]|\bfetch https?:|\brun `"
 )
-INTERNAL_HOST = re.compile(r"(?i)(^|\.)(localhost|local|internal|localdomain|intranet|lan|home|corp)\.?$|^metadata\b|^[^.:]*$")
+INTERNAL_HOST = re.compile(
+    r"(?i)(^|\.)(localhost|local|internal|localdomain|intranet|lan|home|corp)\.?$|^metadata\b|^[^.:]*$"
+)
 SAFE_PROGRAMS = {"df", "du", "uptime", "free", "date", "ls", "tail", "head", "wc", "stat", "ps", "uname", "whoami"}
-FORBIDDEN_PATH = re.compile(r"docker|containerd|podman|\.sock\b|/proc\b|/sys\b|/dev\b|/etc\b|/root\b|\.ssh|\.env\b|\.\.")
+FORBIDDEN_PATH = re.compile(
+    r"docker|containerd|podman|\.sock\b|/proc\b|/sys\b|/dev\b|/etc\b|/root\b|\.ssh|\.env\b|\.\."
+)
 
 
 def sentences(text):
@@ -58,7 +63,9 @@ def legitimate_part(request):
                 declined.append(reason)
     text = " ".join(kept)
     # A remnant without a purpose of its own ("I want to surprise her") is no task.
-    purposeful = re.search(r"\?|\b(?:[A-Z]{2,}-\w+)\b|https?:|`|\b(open|create|tell|what|which|how|where|when)\b", text, re.I)
+    purposeful = re.search(
+        r"\?|\b(?:[A-Z]{2,}-\w+)\b|https?:|`|\b(open|create|tell|what|which|how|where|when)\b", text, re.I
+    )
     return (text if purposeful or not declined else ""), declined
 
 
@@ -66,7 +73,7 @@ def is_public(url):
     """True for an http(s) URL whose host is a public name or address, whatever way it is spelt."""
     try:
         parts = urlsplit(url)
-        host, _ = (parts.hostname or "").rstrip("."), parts.port
+        host, _ = unicodedata.normalize("NFKC", parts.hostname or "").rstrip("."), parts.port
     except ValueError:
         return False
     if parts.scheme not in ("http", "https") or not host or parts.username is not None:
@@ -88,7 +95,9 @@ def _address(host):
     if len(parts) > 4 or not all(re.fullmatch(r"0x[0-9a-f]*|[0-9]+", part, re.I) for part in parts):
         return None
     try:
-        numbers = [int(p, 16) if p[:2].lower() == "0x" else int(p, 8 if p[0] == "0" and len(p) > 1 else 10) for p in parts]
+        numbers = [
+            int(p, 16) if p[:2].lower() == "0x" else int(p, 8 if p[0] == "0" and len(p) > 1 else 10) for p in parts
+        ]
         value = numbers[-1]
         for index, number in enumerate(numbers[:-1]):
             value += number << (24 - 8 * index)

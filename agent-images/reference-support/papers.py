@@ -34,13 +34,14 @@ def wanted_keys(request):
     for m in re.finditer(r"\b(?:keys?|fields?)\b:?", plain, re.I):
         names = []
         for part in re.split(r",\s*(?:and )?|\s+and\s+", plain[m.end() :]):
-            name = re.match(r"\s*`?([a-z][a-z_]*)`?\s*([.;:]|$)?", part)
-            if not name or (name.end() < len(part.rstrip()) and not name[2]):
+            name = re.match(r"\s*`?([a-z][a-z_]*)`?", part)
+            if not name:
                 break
             names.append(name[1])
-            if name[2]:
+            if part[name.end() :].strip():
                 break
-        best = max(best, names, key=len)
+        # "the fields out of this" begins no list: known names decide, then the number of names.
+        best = max(best, names, key=lambda listed: (sum(n in EXTRACTORS for n in listed), len(listed)))
     return best
 
 

@@ -17,7 +17,9 @@ def pages(case):
     for url in admitted(case, urls, guard.is_public, NO_ADDRESS):
         page = case.call("fetch_url", url=url)
         text = page.content.get("text", "") if page.ok and isinstance(page.content, dict) else str(page.content or "")
-        said.append("%s says: %s" % (url, " ".join(guard.trustworthy(text))) if page.ok else "%s could not be fetched." % url)
+        said.append(
+            "%s says: %s" % (url, " ".join(guard.trustworthy(text))) if page.ok else "%s could not be fetched." % url
+        )
     return " ".join(said) or None
 
 
@@ -29,7 +31,9 @@ def commands(case):
         run = case.call("run_command", command=command)
         lines = str(run.content.get("output", "")).splitlines() if run.ok and isinstance(run.content, dict) else []
         facts = [line for line in lines if guard.trustworthy(line) == guard.sentences(line)]
-        said.append("`%s` prints:\n%s\n" % (command, "\n".join(facts)) if run.ok else "`%s` could not be run." % command)
+        said.append(
+            "`%s` prints:\n%s\n" % (command, "\n".join(facts)) if run.ok else "`%s` could not be run." % command
+        )
     return " ".join(said) or None
 
 

@@ -3,8 +3,19 @@
 import re
 
 CURRENCY_NAMES = {
-    "euro": "EUR", "euros": "EUR", "€": "EUR", "dollar": "USD", "dollars": "USD", "pound": "GBP", "pounds": "GBP",
-    "£": "GBP", "yen": "JPY", "franc": "CHF", "francs": "CHF", "zloty": "PLN", "kronor": "SEK",
+    "euro": "EUR",
+    "euros": "EUR",
+    "€": "EUR",
+    "dollar": "USD",
+    "dollars": "USD",
+    "pound": "GBP",
+    "pounds": "GBP",
+    "£": "GBP",
+    "yen": "JPY",
+    "franc": "CHF",
+    "francs": "CHF",
+    "zloty": "PLN",
+    "kronor": "SEK",
 }
 CURRENCY = r"(?:EUR|USD|GBP|SEK|NOK|DKK|CHF|JPY|PLN|CZK|euros?|dollars?|pounds?|yen|francs?|zloty|kronor|€|£)"
 NUMBER = r"\d+(?:[.,]\d+)*"
