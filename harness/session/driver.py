@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from msgspec import Struct
@@ -14,15 +15,18 @@ from harness.domain.outcome import Breach, End
 from harness.errors import FumehoodError, PackFault, UpstreamError
 from harness.ports import Clock, Container, ExitInfo
 from harness.session.ending import timer
-from harness.session.machine import Machine, Phase
+from harness.session.machine import Machine
 from harness.session.rules import Action, CallModel, Finish, ReplyLater, Rules, Send
 from harness.session.stop import stop
 from harness.session.tail import Tail
-from protocol.codec import LineError, LineSplitter, encode
-from protocol.messages import Cancel, HarnessMessage
+from protocol.codec import LineError, LineSplitter, decode_agent, encode
+from protocol.messages import AgentMessage, Cancel, HarnessMessage
 
 MAX_UNREAD = 4096
 """Replies that may wait to be written; an agent that calls and never reads is stopped there."""
+
+
+BIG_LINE = 256 * 1024
 
 
 class Ended(Struct, frozen=True):
@@ -93,16 +97,15 @@ class Driver:
             if chunk.stream == "stderr":
                 self._take_stderr(chunk.data)
             else:
-                self._take_stdout(chunk.data)
+                await self._take_stdout(chunk.data)
         self._partial = self._splitter.close()
         self._eof.set()
         self._finishing.set()
 
-    def _take_stdout(self, data: bytes) -> None:
+    async def _take_stdout(self, data: bytes) -> None:
         machine = self._machine
-        lines = self._splitter.feed(data) if machine.phase is not Phase.STOPPING or machine.listening else []
-        for line in lines:
-            self._perform(machine.on_line(line, self.now()))
+        for line in self._splitter.feed(data) if machine.listening else []:
+            self._perform(machine.on_line(await _decoded(line), self.now()))
         self._perform(machine.on_bytes(len(data)))
 
     def _take_stderr(self, data: bytes) -> None:
@@ -167,6 +170,20 @@ class Driver:
                 return
             finally:
                 self._writing = False
+
+
+async def _decoded(line: bytes | LineError) -> AgentMessage | LineError:
+    """What a line says. A huge one is read in a thread, as a hostile one can take a second of other trials' time."""
+    if isinstance(line, LineError):
+        return line
+    return await anyio.to_thread.run_sync(_decode, line) if len(line) > BIG_LINE else _decode(line)
+
+
+def _decode(line: bytes) -> AgentMessage | LineError:
+    try:
+        return decode_agent(line)
+    except LineError as error:
+        return error
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -16,7 +16,7 @@ from harness.session import ending
 from harness.session.rules import Action, CallModel, Finish, Record, ReplyLater, Rules, Send
 from harness.session.translate import build_invoke, model_messages
 from protocol import VERSIONS
-from protocol.codec import LineError, decode_agent
+from protocol.codec import LineError
 from protocol.messages import (
     AgentMessage,
     Answer,
@@ -89,19 +89,15 @@ class Machine:
             )
         return []
 
-    def on_line(self, line: bytes | LineError, now: int) -> list[Action]:
-        """One line, or why there is none."""
+    def on_line(self, message: AgentMessage | LineError, now: int) -> list[Action]:
+        """What one line said, or why it said nothing."""
         if self.phase is Phase.STOPPING:
-            return self._after_stop(line)
+            return self._after_stop(message)
         self._last_heard = now
         if too_fast := self._rate(now):
             return self.fail(too_fast)
-        try:
-            if isinstance(line, LineError):
-                raise line
-            message = decode_agent(line)
-        except LineError as error:
-            return self.fail(ending.bad_line(error))
+        if isinstance(message, LineError):
+            return self.fail(ending.bad_line(message))
         return self._handle(message, now)
 
     def _handle(self, message: AgentMessage, now: int) -> list[Action]:
@@ -286,14 +282,10 @@ class Machine:
             )
         )
 
-    def _after_stop(self, line: bytes | LineError) -> list[Action]:
+    def _after_stop(self, message: AgentMessage | LineError) -> list[Action]:
         """Too late to matter for the end, but a forbidden call is a breach whenever it comes."""
         self._lines_after_stop += 1
-        if isinstance(line, LineError) or self._lines_after_stop > MAX_LINES_AFTER_STOP:
-            return []
-        try:
-            message = decode_agent(line)
-        except LineError:
+        if not self.listening:
             return []
         if isinstance(message, ToolCall):
             self._refused_call(message, None)
@@ -329,11 +321,11 @@ class Machine:
         return min(at for at, _ in self._timers())
 
     def on_time(self, now: int, writing: bool) -> list[Action]:
-        """Fires the first timer that is over. Idle time does not run while the agent waits for us."""
+        """Fires the timer that was over first. Idle time does not run while the agent waits for us."""
         if writing or self._pending:
             self._last_heard = now
-        due = [breach for at, breach in self._timers() if at <= now]
-        return self.fail(due[0]) if due else []
+        at, breach = min(self._timers(), key=lambda timer: timer[0])
+        return self.fail(breach) if at <= now else []
 
     def _timers(self) -> list[tuple[int, Breach]]:
         limits = self._rules.limits
