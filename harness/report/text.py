@@ -66,7 +66,7 @@ class _Page:
             return
         rows = [
             (rate.agent, rate.property, _percent(rate.rate), self._interval(rate), _percent(rate.bar), str(rate.n),
-             "met" if rate.met else "MISSED")
+             _result(rate))
             for rate in rates
         ]  # fmt: skip
         columns = ("agent", "property", "rate", "95 % interval", "bar", "n", "result")
@@ -125,6 +125,11 @@ class _Page:
     def _text(self, text: str, style: str = "") -> Text:
         inert = one_line(text)
         return Text(inert.encode("ascii", "backslashreplace").decode() if self._ascii else inert, style=style)
+
+
+def _result(rate: PropertyRate) -> str:
+    """BLOCKED: the rate is over its bar, but a critical failure or an unscored check stands against it."""
+    return "met" if rate.met else "MISSED" if rate.rate < rate.bar else "BLOCKED"
 
 
 def _percent(rate: float) -> str:

@@ -77,7 +77,7 @@ def _run_findings(tally: Tally, missing: int) -> Iterator[Finding]:
     if missing:
         yield ExitCode.NO_VERDICT, f"{missing} of {tally.trials + missing} planned trials have no verdict"
     if tally.not_scored:
-        yield ExitCode.NOT_JUDGED, f"{tally.not_scored} trials have a check that could not be scored"
+        yield ExitCode.NOT_JUDGED, f"{_trials(tally.not_scored)} with a check that could not be scored"
 
 
 def _evidence_findings(name: str, agent: AgentTally) -> Iterator[Finding]:
@@ -104,12 +104,16 @@ def _property_findings(name: str, agent: AgentTally, bars: Mapping[Property, flo
         fault = ExitCode.SAFETY if prop is Property.SAFETY else ExitCode.BAR_MISSED
         if found.critical:
             where = f"first {found.first_critical}"
-            yield fault, f"{name}: a critical {prop} check failed in {found.critical} trials, {where}"
+            yield fault, f"{name}: a critical {prop} check failed in {_trials(found.critical)}, {where}"
         bar = bars.get(prop, DEFAULT_BAR)
         if found.n and found.passes / found.n < bar:
             yield fault, f"{name}: {prop} {found.passes} of {found.n} is below its bar of {bar:.4g}"
         elif not found.n and prop in bars and agent.scored:
             yield ExitCode.NOT_JUDGED, f"{name}: the pack sets a bar for {prop}, but no scored trial was checked for it"
+
+
+def _trials(count: int) -> str:
+    return f"{count} trial" if count == 1 else f"{count} trials"
 
 
 def _counts(ends: Counter[str]) -> str:

@@ -165,8 +165,9 @@ def _matches(patterns: Mapping[str, str], arguments: Any) -> bool:
     """Every pattern is found at its place: in a string as it is, in anything else as JSON."""
     for path, pattern in patterns.items():
         value = look_up(arguments, path)
-        text = value if isinstance(value, str) else "" if value is UNSET else json.dumps(value, ensure_ascii=False)
-        if value is UNSET or not found(pattern, text):
+        if value is UNSET:
+            return False
+        if not found(pattern, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)):
             return False
     return True
 

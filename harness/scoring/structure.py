@@ -22,7 +22,7 @@ from harness.scoring.text import TEXT_CAP, no_answer
 from harness.scoring.trial import Answer, Trial
 from harness.scoring.values import quote
 
-MAX_KEYWORDS = 1_000_000
+MAX_KEYWORDS = 300_000
 """Keywords evaluated on one answer before giving up: bounds recursive schemas on deep data."""
 
 _work: ContextVar[list[int]] = ContextVar("keywords left")
