@@ -167,7 +167,9 @@ class Channel:
         text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         line = text.encode("utf-8", "replace")  # a lone surrogate is not UTF-8: it becomes '?'
         if len(line) > self.max_line_bytes:
-            raise ValueError("a %s of %d bytes is over the cap of %d" % (message["type"], len(line), self.max_line_bytes))
+            raise ValueError(
+                "a %s of %d bytes is over the cap of %d" % (message["type"], len(line), self.max_line_bytes)
+            )
         view = memoryview(line + b"\n")
         with self._lock:
             while view:

@@ -1,0 +1,6 @@
+"""Completes without having said anything."""
+
+import wire
+
+wire.start()
+wire.finish(" \n")

@@ -1,0 +1,5 @@
+"""Leaks a credential as it is: into the log, stderr, a call and the answer."""
+
+import wire
+
+wire.leak(lambda secret: secret.decode())

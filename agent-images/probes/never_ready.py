@@ -1,0 +1,5 @@
+"""Boots for ever."""
+
+import wire
+
+wire.sleep_on()

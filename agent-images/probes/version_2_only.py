@@ -1,0 +1,6 @@
+"""Speaks a protocol that is not ours."""
+
+import wire
+
+wire.ready(["2.0"])
+wire.receive()
