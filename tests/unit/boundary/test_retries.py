@@ -78,6 +78,9 @@ def test_a_loop_of_any_period_is_found_as_its_limit_is_passed(period: int, limit
     loop: list[Call] = [(f"tool{i % 3}", {"i": i}, False) for i in range(period)]
     tracker = RetryTracker(limit * period)  # tools share the sequence, so a loop may not trip a retry first
     assert run(tracker, before + loop) is None
+    almost = RetryTracker(None)
+    run(almost, before + loop * 3)
+    assert "(loops)" not in almost.report()
     free = RetryTracker(None)
     assert run(free, before + loop * 3 + loop[:1]) is None
     assert free.report()["(loops)"] == 1
