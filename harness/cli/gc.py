@@ -22,7 +22,7 @@ def gc(dry_run: bool) -> None:
 
     removed = anyio.run(partial(wiring.engine().reap, owner.is_living, dry_run))
     verb = "would remove" if dry_run else "removed"
-    for name in removed:
-        click.echo(f"{verb} container {name}")
+    for ident in removed:
+        click.echo(f"{verb} container {ident[:12]}")
     if not removed:
         click.echo("nothing to remove")
