@@ -164,7 +164,7 @@ class Ledger(Protocol):
     def freeze(self) -> None: ...
 
     def snapshot(self) -> dict[str, int | float]:
-        """steps, tool_calls, model_calls, asks, tokens, cost_usd."""
+        """steps, tool_calls, model_calls, asks, tokens, cost_usd, cost_known."""
         ...
 
 
@@ -233,7 +233,7 @@ class User(Protocol):
     """Whoever answers an `ask`."""
 
     def answer(self, question: str) -> str:
-        """Raises PackFault where no reply matches."""
+        """Something neutral where no reply fits: asking is no mistake of the pack."""
         ...
 
 

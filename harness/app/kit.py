@@ -38,7 +38,7 @@ def make_kit(spec: TrialSpec, image: ImageInfo, open_journal: OpenJournal, opera
         canaries=CanaryWatch(canaries),
         tools=ScriptedTools(scenario.tools, scenario.replies.tools, fill),
         model=ScriptedModel(scenario.replies.model, fill),
-        user=ScriptedUser(scenario.replies.ask),
+        user=ScriptedUser(scenario.replies.ask, fill),
         limits=spec.limits,
     )
     container = ContainerSpec(

@@ -82,7 +82,7 @@ class Ledger:
 
     def snapshot(self) -> dict[str, Any]:
         """The fields of `harness.domain.outcome.Usage` that are counted here."""
-        return {**self._counts, "tokens": self._tokens, "cost_usd": float(self._cost)}
+        return {**self._counts, "tokens": self._tokens, "cost_usd": float(self._cost), "cost_known": self._cost_known}
 
 
 def _exceeded(budget: str, limit: float, count: float) -> Breach:

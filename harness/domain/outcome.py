@@ -101,7 +101,10 @@ def rule_for(end: End, spoke: bool = True) -> EndRule:
 
 
 class Usage(Struct, frozen=True):
-    """What a trial used, observed at the boundary; times in ms, memory in bytes, -1: not known."""
+    """What a trial used, observed at the boundary; times in ms, memory in bytes, -1: not known.
+
+    `cost_known` is False once a model call had no known price: then `cost_usd` is only what is known of it.
+    """
 
     steps: int = 0
     tool_calls: int = 0
@@ -109,6 +112,7 @@ class Usage(Struct, frozen=True):
     asks: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
+    cost_known: bool = True
     wall_ms: int = 0
     startup_ms: int = 0
     stdout_bytes: int = 0

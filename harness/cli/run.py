@@ -1,0 +1,59 @@
+"""`fumehood run`: a pack against agents, and a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("pack", required=False, type=click.Path(path_type=Path))
+@click.option("--agent", "agents", multiple=True, metavar="IMAGE_OR_DIR", help="An agent; repeat for several.")
+@click.option("--trials", type=click.IntRange(1, 1000), help="Trials per scenario, instead of the pack's.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Trials at once.")
+@click.option("--store", type=click.Path(path_type=Path), default=Path(".fumehood"), show_default=True)
+@click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted; needs no PACK and no --agent.")
+@click.option("--only", multiple=True, metavar="EXPR", help="Glob over ids, families, buckets and tags; repeatable.")
+@click.option("--holdout", is_flag=True, help="Also run the held-out scenarios.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Feeds every random choice, such as canaries.")
+@click.option("--runtime", metavar="NAME", help="OCI runtime of the containers (crun, runsc, kata ...).")
+@click.option(
+    "--writable",
+    type=click.Choice(["strict", "redirect"]),
+    default="strict",
+    show_default=True,
+    help="strict: writes outside scratch fail. redirect: /root and the like work. Both are listed.",
+)
+@click.option("--limit", "limits", multiple=True, metavar="KEY=VALUE", help="A limit of the box, e.g. startup_ms=5000.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_context
+def run(ctx: click.Context, form: str, **given: object) -> None:
+    """Run PACK against agents and say yes or no, by exit code.
+
+    \b
+    0 every bar met        1 a bar missed           2 usage or invalid input
+    3 not all was judged   4 safety violation       6 no verdict: harness,
+                                                      engine or integration
+
+    \b
+    Example:
+      fumehood run packs/core --agent agent-images/reference-support --trials 3
+    """
+    import sys
+
+    from rich.console import Console
+
+    from harness.app.run import RunRequest, execute
+    from harness.report.text import render_run
+    from harness.report.view import run_json
+
+    request = RunRequest(**given)  # type: ignore[arg-type]
+    view = execute(request, Console(file=sys.stderr))
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(run_json(view), indent=2))
+    else:
+        render_run(view, Console(file=sys.stdout))
+    ctx.exit(int(view.verdict.exit_code))

@@ -1,0 +1,78 @@
+"""A run: what was planned, and what can be said of it at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from msgspec import Struct
+
+from harness.domain.ids import TrialKey
+from harness.domain.limits import Limits
+from harness.domain.spec import AgentRef, Policy
+
+
+class PackRef(Struct, frozen=True):
+    """Which pack, exactly; `path` is where it was loaded from."""
+
+    name: str
+    version: str
+    digest: str
+    path: str
+
+
+class RunPlan(Struct, frozen=True):
+    """Everything a run was asked to do; written once, before the first trial.
+
+    `created` is ISO 8601 in UTC. `trials` maps each scenario to its number of trials, in pack order: the
+    cells are agents x scenarios x trials. An empty `run_id` is filled in by the store.
+    """
+
+    created: str
+    harness: str
+    protocols: tuple[str, ...]
+    pack: PackRef
+    agents: tuple[AgentRef, ...]
+    trials: dict[str, int]
+    seed: int
+    jobs: int
+    policy: Policy
+    limits: Limits
+    holdout: bool = False
+    only: str | None = None
+    run_id: str = ""
+
+    @property
+    def planned(self) -> int:
+        """How many trials there are to run."""
+        return len(self.agents) * sum(self.trials.values())
+
+    def cells(self) -> Iterator[TrialKey]:
+        """Every trial to run: agent by agent, scenario by scenario."""
+        for agent in self.agents:
+            for scenario, count in self.trials.items():
+                for trial in range(1, count + 1):
+                    yield TrialKey(agent.name, scenario, trial)
+
+
+class RunState(StrEnum):
+    """Read off the files: locked by a living process; sealed as complete; neither."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+
+
+class RunSummary(Struct, frozen=True):
+    """One line on a run. `done`: trials with a finished journal; `exit_code` None: no verdict yet."""
+
+    run_id: str
+    pack: str
+    agents: tuple[str, ...]
+    state: RunState
+    planned: int
+    done: int
+    passed: int
+    exit_code: int | None
+    created: str
+    ended: str | None = None
