@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.app.data import data_dir
-from harness.domain.ids import safe_id
+from harness.domain.ids import is_safe_id, safe_id
 from harness.errors import ImageInvalid, ImageMissing, UsageError
 
 OURS = "fumehood/"
@@ -72,10 +72,16 @@ def _base_args(folder: Path, given: Mapping[str, str], depth: int) -> dict[str, 
     if "BASE" in given:
         return {}
     base = base_of((folder / "Dockerfile").read_text(encoding="utf-8", errors="replace"))
-    if base is None or base == "scratch" or builder.exists(base):
+    if base is None:
         return {}
-    if base.startswith(OURS):
-        _build_ours(base, depth)
+    shipped = _shipped(base)
+    if shipped is not None:
+        # Built even where it is present: the cache makes that quick, and an old one would be used unseen.
+        if depth >= _MAX_CHAIN:
+            raise ImageInvalid(f"images stand on each other more than {_MAX_CHAIN} deep at {base}", "look for a circle")
+        builder.build_image(shipped, base, _base_args(shipped, {}, depth + 1))
+        return {}
+    if builder.exists(base):
         return {}
     stand_in = stand_in_for(base)
     if builder.exists(stand_in):
@@ -89,13 +95,10 @@ def _base_args(folder: Path, given: Mapping[str, str], depth: int) -> dict[str, 
     return {}
 
 
-def _build_ours(base: str, depth: int) -> None:
-    from harness.engines import builder
-
-    name = base.removeprefix(OURS).split(":", 1)[0]
+def _shipped(base: str) -> Path | None:
+    """The folder of an agent image that ships with Fumehood, where `base` names one."""
+    name = base.removeprefix(OURS).removesuffix(":latest")
+    if not base.startswith(OURS) or not is_safe_id(name):
+        return None
     folder = data_dir() / "agent-images" / name
-    if depth >= _MAX_CHAIN:
-        raise ImageInvalid(f"images stand on each other more than {_MAX_CHAIN} deep at {base}", "look for a circle")
-    if not safe_id(name) == name or not (folder / "Dockerfile").is_file():
-        raise ImageMissing(f"{base} is not here, and none of that name ships with Fumehood", "build it first")
-    builder.build_image(folder, base, _base_args(folder, {}, depth + 1))
+    return folder if (folder / "Dockerfile").is_file() else None

@@ -27,16 +27,27 @@ def build_image(folder: Path, tag: str, build_args: Mapping[str, str]) -> str:
     client = connect(BUILD_SILENCE_S)
     try:
         with mapped_errors(f"build {folder}"):
-            stream = client.build(
-                path=str(folder), tag=tag, buildargs=dict(build_args), rm=True, forcerm=True, decode=True
-            )
-            log, error = _read_log(stream)
+            log, error = _run_build(client, folder, tag, build_args)
         if error:
-            raise ImageInvalid(f"building {folder} failed: {error}\n{log}", f"repair {folder / 'Dockerfile'}")
+            raise ImageInvalid(f"building {folder} failed: {error}\n{log}".rstrip(), f"repair {folder / 'Dockerfile'}")
         with mapped_errors(f"inspect {tag}"):
             return str(client.inspect_image(tag)["Id"])
     finally:
         client.close()
+
+
+def _run_build(client: Any, folder: Path, tag: str, build_args: Mapping[str, str]) -> tuple[str, str]:
+    """(last lines, error text); a Dockerfile the engine cannot parse is refused before there is any log."""
+    import docker.errors
+
+    try:
+        return _read_log(
+            client.build(path=str(folder), tag=tag, buildargs=dict(build_args), rm=True, forcerm=True, decode=True)
+        )
+    except docker.errors.APIError as error:
+        if not error.is_client_error():
+            raise
+        return "", _tidy(str(error.explanation or error))
 
 
 def exists(ref: str) -> bool:
