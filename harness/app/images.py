@@ -50,7 +50,7 @@ def resolve_agent(text: str) -> str:
 def build_probe(name: str) -> str:
     """Build the misbehaving agent `name` from the probes that ship with Fumehood; its reference."""
     ref = f"{OURS}probe-{name.replace('_', '-')}"
-    return build(data_dir() / "agent-images" / "probes", ref, {"PROBE": name})[0]
+    return build(data_dir() / "agent-images" / "probes", ref, {"PROBE": name.replace("-", "_")})[0]
 
 
 def base_of(dockerfile: str) -> str | None:
