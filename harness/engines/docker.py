@@ -20,7 +20,7 @@ from harness.engines.client import mapped_errors
 from harness.engines.frames import FrameReader
 from harness.engines.guard import ReportFinder, exit_info
 from harness.engines.hardening import container_body
-from harness.engines.prepared import describe, prepare
+from harness.engines.prepared import Prepared, describe, prepare
 from harness.errors import ContainerLost, EngineError, EngineTimeout, ImageInvalid
 from harness.ports import Chunk, ContainerSpec, ExitInfo, ImageInfo
 
@@ -49,13 +49,13 @@ class DockerEngine:
     def __init__(self, api: APIClient, call_ms: int = 60_000) -> None:
         self._api = api
         self._call_ms = call_ms
-        self._prepared: dict[str, str] = {}
+        self._prepared: dict[str, Prepared] = {}
         self._preparing = anyio.Lock()
 
     async def inspect(self, ref: str) -> ImageInfo:
         return await _bounded("image inspect", self._call_ms, lambda: describe(self._api, ref))
 
-    async def _prepare(self, image: ImageInfo) -> str:
+    async def _prepare(self, image: ImageInfo) -> Prepared:
         async with self._preparing:
             if image.digest not in self._prepared:
                 self._prepared[image.digest] = await _bounded(

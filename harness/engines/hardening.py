@@ -6,24 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.engines.guard import FREE_PATHS, GUARD_PATH
+from harness.engines.prepared import Prepared
 from harness.ports import ContainerSpec
 
-NOBODY = "65532:65532"
-ROOT_USERS = frozenset({"", "0", "root", "0:0", "root:root", "0:root", "root:0"})
 
-
-def container_body(spec: ContainerSpec, prepared: str, nonce: str) -> dict[str, Any]:
-    """The create body: read-only root, no capability, no network, no mount but sized tmpfs, nobody's user.
-
-    `prepared` is the copy of the agent's image that holds the guard.
-    """
+def container_body(spec: ContainerSpec, prepared: Prepared, nonce: str) -> dict[str, Any]:
+    """The create body: read-only root, no capability, no network, no mount but sized tmpfs, never root."""
     image = spec.image
     limits = spec.limits
     return {
-        "Image": prepared,
+        "Image": prepared.image,
         "Entrypoint": [GUARD_PATH],
         "Cmd": [*image.entrypoint, *image.command],
-        "User": NOBODY if image.user in ROOT_USERS else image.user,
+        "User": prepared.user,
         "Env": [f"{k}={v}" for k, v in {**spec.env, **_guard_env(spec, nonce)}.items()],
         "Labels": dict(spec.labels),
         "OpenStdin": True,
@@ -50,7 +45,7 @@ def container_body(spec: ContainerSpec, prepared: str, nonce: str) -> dict[str, 
                 {"Name": "nofile", "Soft": limits.nofile, "Hard": limits.nofile},
                 {"Name": "core", "Soft": 0, "Hard": 0},
             ],
-            "Tmpfs": {path: _tmpfs(limits.scratch_bytes) for path in spec.writable},
+            "Tmpfs": {path: _tmpfs(limits.scratch_bytes, prepared.user) for path in spec.writable},
             "Mounts": [_hidden_volume(path) for path in image.volumes if path not in spec.writable],
             "LogConfig": {"Type": "none", "Config": {}},
             "AutoRemove": False,
@@ -60,9 +55,11 @@ def container_body(spec: ContainerSpec, prepared: str, nonce: str) -> dict[str, 
     }
 
 
-def _tmpfs(size: int) -> str:
+def _tmpfs(size: int, user: str) -> str:
+    # Owned by the agent: over an existing folder engines keep that folder's mode, whatever mode is asked for.
     # One inode per 4 kB, or tiny files would fill memory that the size does not count.
-    return f"rw,exec,nosuid,nodev,size={size},mode=1777,nr_inodes={max(64, size // 4096)}"
+    uid, gid = user.split(":")
+    return f"rw,exec,nosuid,nodev,size={size},mode=1777,uid={uid},gid={gid},nr_inodes={max(64, size // 4096)}"
 
 
 def _hidden_volume(path: str) -> dict[str, Any]:

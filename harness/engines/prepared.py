@@ -6,16 +6,22 @@ import hashlib
 import io
 import platform
 import tarfile
+from itertools import islice
 
 from docker import APIClient
 from docker import errors as docker_errors
+from msgspec import Struct
 
 from harness.engines.guard import GUARD_PATH, guard_binary
+from harness.engines.users import numeric_user
 from harness.errors import ImageInvalid, ImageMissing
 from harness.ports import ImageInfo
 
 REPOSITORY = "fumehood-prepared"
 SOURCE_LABEL = "fumehood.source"
+USER_LABEL = "fumehood.user"
+MAX_CHUNKS = 4
+"""Chunks (2 MiB each) of /etc/passwd or /etc/group that are read."""
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -46,26 +52,49 @@ def describe(api: APIClient, ref: str) -> ImageInfo:
     )
 
 
-def prepare(api: APIClient, image: ImageInfo) -> str:
-    """Id of the image plus the guard, made by copy-in and commit once per image and guard.
+class Prepared(Struct, frozen=True):
+    """An image that holds the guard, and the numeric `uid:gid` its agent runs as; never root."""
 
-    Nothing of the image runs for it: the container that is committed is never started.
+    image: str
+    user: str
+
+
+def prepare(api: APIClient, image: ImageInfo) -> Prepared:
+    """The image plus the guard, made by copy-in and commit once per image and guard.
+
+    Nothing of the image runs for it: the container that is committed is never started. Raises ImageInvalid
+    where the image's user is not one of its own.
     """
     binary = guard_binary().read_bytes()
     tag = hashlib.sha256(image.digest.encode() + hashlib.sha256(binary).digest()).hexdigest()[:24]
     try:
-        return str(api.inspect_image(f"{REPOSITORY}:{tag}")["Id"])
+        known = api.inspect_image(f"{REPOSITORY}:{tag}")
+        return Prepared(known["Id"], known["Config"]["Labels"][USER_LABEL])
     except docker_errors.NotFound:
         pass
     body = {"Image": image.digest, "Cmd": ["-"], "HostConfig": {"NetworkMode": "none"}}
     made = api.create_container_from_config(body)
     try:
+        user = numeric_user(image.user, lambda path: _read(api, made["Id"], path))
         api.put_archive(made["Id"], "/", _guard_tar(binary))
-        label = f"LABEL {SOURCE_LABEL}={image.digest}"
-        committed = api.commit(made["Id"], repository=REPOSITORY, tag=tag, changes=[label])
+        labels = f"LABEL {SOURCE_LABEL}={image.digest} {USER_LABEL}={user}"
+        committed = api.commit(made["Id"], repository=REPOSITORY, tag=tag, changes=[labels])
     finally:
         api.remove_container(made["Id"], force=True, v=True)
-    return str(committed["Id"])
+    return Prepared(committed["Id"], user)
+
+
+def _read(api: APIClient, container: str, path: str) -> str:
+    """A small text file of a container; empty where there is none. The tar stream is read here, nothing unpacked."""
+    try:
+        stream, _ = api.get_archive(container, path)
+        raw = b"".join(islice(stream, MAX_CHUNKS))
+        with tarfile.open(fileobj=io.BytesIO(raw)) as tar:
+            entry = tar.next()
+            file = tar.extractfile(entry) if entry is not None and entry.isreg() else None
+            return file.read().decode("utf-8", "replace") if file else ""
+    except (docker_errors.NotFound, tarfile.TarError):
+        return ""
 
 
 def _guard_tar(binary: bytes) -> bytes:

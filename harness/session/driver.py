@@ -51,7 +51,8 @@ class Driver:
         self._splitter = LineSplitter(rules.limits.max_line_bytes)
         self._eof = anyio.Event()
         self._finish: Finish | None = None
-        self._finishing = anyio.Event()
+        self._nudge = anyio.Event()
+        self._armed = 0
         self._writing = False
         self._partial: LineError | None = None
         self._tasks: TaskGroup
@@ -83,9 +84,10 @@ class Driver:
     async def _watch(self) -> None:
         """Until the session is over or the stream is at its end; looks at the timers meanwhile."""
         while self._finish is None and not self._eof.is_set():
-            wait_ms = max(0, self._machine.deadline() - self.now())
-            with anyio.move_on_after(wait_ms / 1000):
-                await self._finishing.wait()
+            self._armed = self._machine.deadline()
+            self._nudge = anyio.Event()
+            with anyio.move_on_after(max(0, self._armed - self.now()) / 1000):
+                await self._nudge.wait()
             if self._finish is None and not self._eof.is_set():
                 self._perform(self._machine.on_time(self.now(), self._writing))
 
@@ -100,7 +102,7 @@ class Driver:
                 await self._take_stdout(chunk.data)
         self._partial = self._splitter.close()
         self._eof.set()
-        self._finishing.set()
+        self._nudge.set()
 
     async def _take_stdout(self, data: bytes) -> None:
         machine = self._machine
@@ -129,7 +131,9 @@ class Driver:
                 case Finish():
                     # A second one tells of a breach after the trajectory: nothing new to do.
                     self._finish = self._finish or action
-                    self._finishing.set()
+                    self._nudge.set()
+        if self._machine.deadline() < self._armed:
+            self._nudge.set()
 
     def _post(self, message: HarnessMessage) -> None:
         if self._outbox.statistics().current_buffer_used >= MAX_UNREAD:

@@ -110,6 +110,13 @@ async def test_each_end_has_its_name_and_its_blame(script: Script, end: End, bla
     assert ran.left == 0
 
 
+async def test_budget_of_time_fires_in_its_own_time_not_in_that_of_the_start() -> None:
+    limits = msgspec.structs.replace(QUICK, startup_ms=15_000, idle_ms=15_000)
+    ran = await run(saying(READY, wait=True), limits, budget=Budget(max_duration_ms=300))
+    assert ran.outcome.end is End.TIMEOUT
+    assert ran.outcome.usage.wall_ms < 5000
+
+
 async def test_agent_that_ignores_everything_is_killed_within_its_graces() -> None:
     ran = await run(saying(READY, DONE, wait=True), QUICK)
     assert ran.outcome.end is End.COMPLETED
