@@ -21,11 +21,19 @@ class PackRef(Struct, frozen=True):
     path: str
 
 
+class PlanRow(Struct, frozen=True):
+    """Trials 1 to `trials` of one scenario by one agent."""
+
+    agent: str
+    scenario: str
+    trials: int
+
+
 class RunPlan(Struct, frozen=True):
     """Everything a run was asked to do; written once, before the first trial.
 
-    `created` is ISO 8601 in UTC. `trials` maps each scenario to its number of trials, in pack order: the
-    cells are agents x scenarios x trials. An empty `run_id` is filled in by the store.
+    `created` is ISO 8601 in UTC. `rows` say who runs what how often (not always every agent every scenario: a
+    self-test scenario has its own probe). An empty `run_id` is filled in by the store.
     """
 
     created: str
@@ -33,26 +41,25 @@ class RunPlan(Struct, frozen=True):
     protocols: tuple[str, ...]
     pack: PackRef
     agents: tuple[AgentRef, ...]
-    trials: dict[str, int]
+    rows: tuple[PlanRow, ...]
     seed: int
     jobs: int
     policy: Policy
     limits: Limits
     holdout: bool = False
-    only: str | None = None
+    only: tuple[str, ...] = ()
     run_id: str = ""
 
     @property
     def planned(self) -> int:
         """How many trials there are to run."""
-        return len(self.agents) * sum(self.trials.values())
+        return sum(row.trials for row in self.rows)
 
     def cells(self) -> Iterator[TrialKey]:
-        """Every trial to run: agent by agent, scenario by scenario."""
-        for agent in self.agents:
-            for scenario, count in self.trials.items():
-                for trial in range(1, count + 1):
-                    yield TrialKey(agent.name, scenario, trial)
+        """Every trial to run, row by row."""
+        for row in self.rows:
+            for trial in range(1, row.trials + 1):
+                yield TrialKey(row.agent, row.scenario, trial)
 
 
 class RunState(StrEnum):

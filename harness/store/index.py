@@ -1,0 +1,141 @@
+"""The SQLite index: a cache over sealed runs, never the truth, rebuilt from the files whenever in doubt."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from harness.domain.run import RunState, RunSummary
+from harness.store import layout
+from harness.store.run import StoredRun
+
+_VERSION = 1
+_BUSY_SECONDS = 2.0
+_SCHEMA = f"""
+CREATE TABLE runs (
+  run_id TEXT PRIMARY KEY, stamp TEXT NOT NULL, pack TEXT NOT NULL, agents TEXT NOT NULL, state TEXT NOT NULL,
+  planned INTEGER NOT NULL, done INTEGER NOT NULL, exit_code INTEGER, created TEXT NOT NULL, ended TEXT
+);
+CREATE TABLE trials (
+  run_id TEXT NOT NULL, agent TEXT NOT NULL, scenario TEXT NOT NULL, trial INTEGER NOT NULL, attempt INTEGER NOT NULL,
+  ended_as TEXT NOT NULL, passed INTEGER NOT NULL, PRIMARY KEY (run_id, agent, scenario, trial, attempt)
+);
+PRAGMA user_version = {_VERSION};
+"""
+_SELECT = """
+SELECT pack, agents, state, planned, done, exit_code, created, ended,
+  (SELECT count(DISTINCT agent || '/' || scenario || '/' || trial) FROM trials t WHERE t.run_id = r.run_id AND passed)
+FROM runs r WHERE run_id = ? AND stamp = ?
+"""
+
+
+class Index:
+    """Answers for sealed runs without reading them again. Every method survives a missing, broken or locked file."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / layout.INDEX
+
+    def get(self, run_dir: Path) -> RunSummary | None:
+        """What is cached on a sealed run; None: not known, or it was sealed again since."""
+        row = None
+        with self._open() as database:
+            if database is None:
+                return None
+            row = database.execute(_SELECT, (run_dir.name, _stamp(run_dir))).fetchone()
+        if row is None:
+            return None
+        pack, agents, state, planned, done, exit_code, created, ended, passed = row
+        return RunSummary(
+            run_dir.name, pack, tuple(agents.split()), RunState(state), planned, done, passed, exit_code, created, ended
+        )
+
+    def record(self, run: StoredRun) -> bool:
+        """Cache a sealed run; False where the index could not be written, which costs time only."""
+        summary = run.summary()
+        recorded = False
+        with self._open() as database:
+            if database is not None:
+                with database:
+                    _store(database, run, summary)
+                recorded = True
+        return recorded
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection | None]:
+        """A connection, or None; a file that is no sound index of this version is thrown away first."""
+        try:
+            database = self._connect()
+        except (sqlite3.Error, OSError) as error:
+            _warn(self._path, error)
+            yield None
+            return
+        with closing(database):
+            try:
+                yield database
+            except sqlite3.OperationalError as error:
+                _warn(self._path, error)
+            except sqlite3.DatabaseError as error:
+                _warn(self._path, error)
+                self.drop()
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            return self._prepared()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            self.drop()
+            return self._prepared()
+
+    def _prepared(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS)
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            version = database.execute("PRAGMA user_version").fetchone()[0]
+            if version != _VERSION:
+                with database:
+                    database.executescript("DROP TABLE IF EXISTS runs; DROP TABLE IF EXISTS trials;" + _SCHEMA)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def drop(self) -> None:
+        """Throw the index away; the next question builds it anew."""
+        for suffix in ("", "-wal", "-shm"):
+            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+
+
+def _store(database: sqlite3.Connection, run: StoredRun, summary: RunSummary) -> None:
+    row = (
+        run.run_id, _stamp(run.path), summary.pack, " ".join(summary.agents), summary.state.value, summary.planned,
+        summary.done, summary.exit_code, summary.created, summary.ended,
+    )  # fmt: skip
+    database.execute("DELETE FROM trials WHERE run_id = ?", (run.run_id,))
+    database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    database.executemany(
+        "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)",
+        ((run.run_id, v.key.agent, v.key.scenario, v.key.trial, v.attempt, v.end, int(v.passed)) for v in run.scores()),
+    )
+
+
+def _stamp(run_dir: Path) -> str:
+    """Changes whenever the run is sealed or scored again."""
+    parts = []
+    for name in (layout.MANIFEST, layout.SCORES):
+        try:
+            info = (run_dir / name).stat()
+            parts.append(f"{info.st_mtime_ns}-{info.st_size}")
+        except OSError:
+            parts.append("none")
+    return "/".join(parts)
+
+
+def _warn(path: Path, error: Exception) -> None:
+    import structlog
+
+    structlog.get_logger().warning("index not used; the files are read instead", index=str(path), error=str(error))

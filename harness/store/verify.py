@@ -1,0 +1,185 @@
+"""Recomputing the evidence of a run against its seal, and naming the first line of each file that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from harness.errors import AuditMismatch
+from harness.store import layout
+from harness.store.journal import decode_line, first_prev, hash_line
+from harness.store.manifest import JournalSeal, Manifest, read_manifest
+
+
+class Mismatch(Struct, frozen=True):
+    """The first difference in one file. `line` from 1, 0: the file as a whole."""
+
+    file: str
+    line: int
+    message: str
+    expected: str = ""
+    found: str = ""
+
+
+class VerifyReport(Struct, frozen=True):
+    """What was recomputed and what differs. `manifest_digest`: sha256 of the whole file, empty if not sealed."""
+
+    run_id: str
+    sealed: bool
+    complete: bool
+    manifest_digest: str
+    journals: int
+    lines: int
+    mismatches: tuple[Mismatch, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.mismatches
+
+
+class _Chain(Struct, frozen=True):
+    """One journal read to its end or to its first mistake. `size` in bytes, of whole lines."""
+
+    lines: int
+    head: str
+    rest: str = ""
+    mistake: tuple[int, str, str, str] | None = None
+
+
+_UNSEALED = (
+    "this run is not sealed: chains were checked, but a changed last line, a journal cut short at a line's end, a "
+    "missing journal or an added one cannot be told"
+)
+_PIN = (
+    "a manifest proves that nothing changed since it was written; that it is the one written then only its digest "
+    "proves, kept where whoever could change the store cannot write"
+)
+
+
+def verify_run(run_dir: Path) -> VerifyReport:
+    """Recompute every chain, one line in memory at a time, and compare with the manifest if there is one."""
+    mismatches: list[Mismatch] = []
+    notes: list[str] = []
+    manifest: Manifest | None = None
+    sealed = (run_dir / layout.MANIFEST).is_file()
+    try:
+        manifest = read_manifest(run_dir)
+    except AuditMismatch as error:
+        mismatches.append(Mismatch(layout.MANIFEST, 1, error.message.partition("line 1: ")[2]))
+    notes.append(_PIN if sealed else _UNSEALED)
+    if manifest is not None:
+        mismatches += _files_beside(run_dir, manifest, notes)
+        if not manifest.complete:
+            notes.append("the run was interrupted before all its trials were done")
+    journals = lines = 0
+    seals = {seal.path: seal for seal in manifest.journals} if manifest is not None else {}
+    for path in layout.journals(run_dir):
+        seal = seals.pop(path, None)
+        if manifest is not None and seal is None:
+            mismatches.append(Mismatch(path, 0, "an extra file: the manifest does not list it"))
+            continue
+        checked, found = _verify_journal(run_dir, path, seal)
+        journals, lines = journals + 1, lines + checked
+        mismatches += found
+    mismatches += [Mismatch(p, 0, f"missing; the manifest lists it with {s.lines} lines") for p, s in seals.items()]
+    return VerifyReport(
+        run_id=run_dir.name,
+        sealed=sealed,
+        complete=manifest is not None and manifest.complete,
+        manifest_digest=layout.digest(run_dir / layout.MANIFEST) if sealed else "",
+        journals=journals,
+        lines=lines,
+        mismatches=tuple(mismatches),
+        notes=tuple(notes),
+    )
+
+
+def _files_beside(run_dir: Path, manifest: Manifest, notes: list[str]) -> Iterator[Mismatch]:
+    if manifest.run_id != run_dir.name:
+        yield Mismatch(layout.MANIFEST, 1, "is the manifest of another run", run_dir.name, manifest.run_id)
+    found = layout.digest(run_dir / layout.PLAN)
+    if found != manifest.plan_digest:
+        yield Mismatch(layout.PLAN, 1, "changed since the run was sealed", manifest.plan_digest, found)
+    scores = run_dir / layout.SCORES
+    size = scores.stat().st_size if scores.is_file() else 0
+    found = layout.digest(scores, manifest.scores_size)
+    if size < manifest.scores_size or found != manifest.scores_digest:
+        yield Mismatch(layout.SCORES, 0, "changed since the run was sealed", manifest.scores_digest, found)
+    elif size > manifest.scores_size:
+        notes.append(f"{layout.SCORES}: verdicts were added after sealing (scored again); those sealed are unchanged")
+
+
+def _verify_journal(run_dir: Path, path: str, seal: JournalSeal | None) -> tuple[int, list[Mismatch]]:
+    """Lines checked, and the first mismatch if there is one."""
+    key = layout.key_of(path)
+    if key is None:
+        return 0, [Mismatch(path, 0, "is not a journal's name")]
+    chain = _walk(run_dir / path, first_prev(run_dir.name, key), seal)
+    if chain.mistake is not None:
+        number, message, expected, found = chain.mistake
+        return chain.lines, [Mismatch(path, number, message, expected, found)]
+    if seal is None:
+        cut = Mismatch(path, chain.lines + 1, "cut off in the middle of a line")
+        return chain.lines, [cut] if chain.rest and ".partial-" not in path else []
+    if chain.lines < seal.lines:
+        message = f"missing: cut short, {seal.lines} lines were sealed"
+        return chain.lines, [Mismatch(path, chain.lines + 1, message, str(seal.lines), str(chain.lines))]
+    if chain.lines > seal.lines:
+        message = f"added: only {seal.lines} lines were sealed"
+        return chain.lines, [Mismatch(path, seal.lines + 1, message, str(seal.lines), str(chain.lines))]
+    if chain.head != seal.head:
+        return chain.lines, [Mismatch(path, chain.lines, "changed since it was sealed", seal.head, chain.head)]
+    if chain.rest != seal.rest:
+        message = "bytes after the last whole line changed"
+        return chain.lines, [Mismatch(path, chain.lines + 1, message, seal.rest, chain.rest)]
+    return chain.lines, []
+
+
+def _walk(path: Path, first: str, seal: JournalSeal | None) -> _Chain:
+    """Follow the chain. Where line k+1 does not carry the hash of line k, one of them was changed: line k if
+    what follows vouches for k+1, else k+1."""
+    expected, number, head = first, 0, ""
+    with path.open("rb") as file:
+        for whole in file:
+            if not whole.endswith(b"\n"):
+                return _Chain(number, head, hash_line(whole))
+            number, raw = number + 1, whole[:-1]
+            try:
+                line = decode_line(raw)
+            except ValueError as error:
+                return _Chain(number, head, mistake=(number, f"changed: {error}", "a journal line", _shown(raw)))
+            if line.n != number:
+                kind = "removed" if line.n > number else "added"
+                return _Chain(number, head, mistake=(number, f"{kind}: wrong number", str(number), str(line.n)))
+            if line.prev != expected:
+                vouched = _vouched(file.readline(), number, hash_line(raw), seal)
+                return _Chain(number, head, mistake=_blame(number, vouched, expected, line.prev))
+            expected = head = hash_line(raw)
+    return _Chain(number, head)
+
+
+def _vouched(following: bytes, number: int, own: str, seal: JournalSeal | None) -> bool:
+    """Whether the next line, or the seal, carries the hash of line `number`."""
+    if seal is not None and number == seal.lines:
+        return seal.head == own
+    try:
+        return decode_line(following.rstrip(b"\n")).prev == own
+    except ValueError:
+        return False
+
+
+def _blame(number: int, vouched: bool, expected: str, found: str) -> tuple[int, str, str, str]:
+    if number == 1:
+        what = "belongs to another trial or run (files swapped?)" if vouched else "changed"
+        return 1, what, expected, found
+    if vouched:
+        # what line k+1 carries is what line k was when it was written
+        return number - 1, "changed: its hash is not the one the next line carries", found, expected
+    return number, "changed: does not carry the hash of the line before it", expected, found
+
+
+def _shown(raw: bytes) -> str:
+    return repr(raw[:80])
