@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,7 +29,7 @@ import click
 @click.option("--limit", "limits", multiple=True, metavar="KEY=VALUE", help="A limit of the box, e.g. startup_ms=5000.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.pass_context
-def run(ctx: click.Context, form: str, **given: object) -> None:
+def run(ctx: click.Context, /, form: str, **given: Any) -> None:
     """Run PACK against agents and say yes or no, by exit code.
 
     \b
@@ -48,7 +49,7 @@ def run(ctx: click.Context, form: str, **given: object) -> None:
     from harness.report.text import render_run
     from harness.report.view import run_json
 
-    request = RunRequest(**given)  # type: ignore[arg-type]
+    request = RunRequest(**given)
     view = execute(request, Console(file=sys.stderr))
     if form == "json":
         import json

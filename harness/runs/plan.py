@@ -1,16 +1,16 @@
-"""Agents x scenarios x trials, as specs made one by one: memory does not grow with the plan."""
+"""Agents x scenarios x trials; specs are made one by one, so that memory does not grow with the plan."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from harness.domain.ids import TrialKey
-from harness.domain.limits import Limits
 from harness.domain.pack import Pack, Scenario
-from harness.domain.spec import AgentRef, Policy, TrialSpec
+from harness.domain.run import PlanRow, RunPlan
+from harness.domain.spec import AgentRef, TrialSpec
 from harness.errors import UsageError
 
 
@@ -39,19 +39,27 @@ def chosen(pack: Pack, choice: Choice) -> tuple[Scenario, ...]:
     return found
 
 
-def specs(
-    agents: Sequence[AgentRef],
-    scenarios: Sequence[Scenario],
-    choice: Choice,
-    make: Callable[[TrialKey, AgentRef, Scenario], TrialSpec],
-) -> Iterator[TrialSpec]:
-    """Every trial once, scenario by scenario. A self-test scenario runs on its own probe alone."""
-    for scenario in scenarios:
-        for agent in agents:
-            if scenario.selftest is not None and agent.name != probe_agent(scenario.selftest.probe):
-                continue
-            for trial in range(1, (choice.trials or scenario.trials) + 1):
-                yield make(TrialKey(agent.name, scenario.id, trial), agent, scenario)
+def rows(agents: Sequence[AgentRef], scenarios: Sequence[Scenario], choice: Choice) -> tuple[PlanRow, ...]:
+    """Who runs what how often, scenario by scenario. A self-test scenario is for its own probe alone."""
+    return tuple(
+        PlanRow(agent.name, scenario.id, choice.trials or scenario.trials)
+        for scenario in scenarios
+        for agent in agents
+        if scenario.selftest is None or agent.name == probe_agent(scenario.selftest.probe)
+    )
+
+
+def specs(plan: RunPlan, scenarios: Sequence[Scenario]) -> Iterator[TrialSpec]:
+    """Every trial of the plan once, made when it is asked for."""
+    by_id = {scenario.id: scenario for scenario in scenarios}
+    agents = {agent.name: agent for agent in plan.agents}
+    for key in plan.cells():
+        scenario = by_id[key.scenario]
+        policy = plan.policy
+        if scenario.writable is not None:
+            policy = msgspec.structs.replace(policy, writable=scenario.writable)
+        seed = trial_seed(plan.seed, key)
+        yield TrialSpec(plan.run_id, key, agents[key.agent], scenario, policy, plan.limits, seed)
 
 
 def probe_agent(probe: str) -> str:
@@ -62,18 +70,3 @@ def probe_agent(probe: str) -> str:
 def trial_seed(seed: int, key: TrialKey) -> int:
     """One seed per trial, independent of the order they run in."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{key}".encode()).digest()[:8], "big")
-
-
-class SpecMaker(msgspec.Struct, frozen=True):
-    """Turns a cell of the plan into a spec."""
-
-    run_id: str
-    policy: Policy
-    limits: Limits
-    seed: int
-
-    def __call__(self, key: TrialKey, agent: AgentRef, scenario: Scenario) -> TrialSpec:
-        policy = self.policy
-        if scenario.writable is not None:
-            policy = msgspec.structs.replace(policy, writable=scenario.writable)
-        return TrialSpec(self.run_id, key, agent, scenario, policy, self.limits, trial_seed(self.seed, key))

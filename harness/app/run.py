@@ -1,0 +1,192 @@
+"""A whole run as the command line asks for it: load, gather, plan, run, judge, seal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import anyio
+import structlog
+from msgspec import Struct, to_builtins
+from rich.console import Console
+
+from harness import __version__
+from harness.app import owner, packs, wiring
+from harness.app.agents import Fleet, again, gather, gather_probes
+from harness.app.clock import MonotonicClock
+from harness.app.kit import make_kit
+from harness.app.limits import limits_from
+from harness.app.secrets import operator_secrets
+from harness.app.selftest import SELFTEST_LIMITS, as_selftest
+from harness.boundary.redaction import Scrubber
+from harness.domain.pack import Pack, Scenario
+from harness.domain.run import PackRef, RunPlan
+from harness.domain.spec import Policy, TrialSpec
+from harness.domain.verdict import Property, RunVerdict, Severity, TrialVerdict
+from harness.errors import EngineError, UsageError
+from harness.ports import Engine, Journal
+from harness.report.progress import ProgressView
+from harness.report.view import RunView, build_view
+from harness.runs.plan import Choice, chosen, rows, specs
+from harness.runs.run import RunParts, run_all
+from harness.scoring.bars import judge_run
+from harness.store.run import RunWriter, StoredRun
+from harness.store.store import Store
+from protocol import VERSIONS
+
+log = structlog.get_logger()
+
+
+class RunRequest(Struct, frozen=True, kw_only=True):
+    """What the command line asks for, as it was given."""
+
+    pack: Path | None = None
+    agents: tuple[str, ...] = ()
+    trials: int | None = None
+    jobs: int = 4
+    store: Path = Path(".fumehood")
+    resume: str | None = None
+    only: tuple[str, ...] = ()
+    holdout: bool = False
+    seed: int = 0
+    runtime: str | None = None
+    writable: str = "strict"
+    limits: tuple[str, ...] = ()
+
+
+class Ready(Struct, frozen=True):
+    """Everything a run needs, before its first trial."""
+
+    engine: Engine
+    pack: Pack
+    scenarios: tuple[Scenario, ...]
+    fleet: Fleet
+    stored: StoredRun
+
+
+def execute(request: RunRequest, console: Console) -> RunView:
+    """Run, judge and seal; progress goes to `console`. Raises FumehoodError where no trial can begin."""
+    return anyio.run(_execute, request, console)
+
+
+async def _execute(request: RunRequest, console: Console) -> RunView:
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    store = Store(request.store)
+    ready = await (_resumed if request.resume else _planned)(request, store, say)
+    await _reap(ready.engine, say)
+    stored = ready.stored
+    say(f"run {stored.run_id}: {stored.plan.planned} trials, {stored.plan.jobs} at once, in {stored.path}")
+    with stored.lock():
+        writer = RunWriter(stored, Scrubber(operator_secrets()))
+        complete = await _run(ready, writer, request.jobs, console)
+        verdict = judge_run(_verdicts(ready), _bars(ready), stored.plan.planned)
+        writer.seal(_now(), complete and not verdict.missing, to_builtins(verdict))
+    store.index.record(stored)
+    return _view(ready, verdict)
+
+
+async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Ready:
+    if request.pack is None:
+        raise UsageError("no pack to run", "fumehood run PACK --agent IMAGE_OR_DIR")
+    pack = packs.load(request.pack)
+    choice = Choice(request.trials, request.holdout, request.only)
+    scenarios = chosen(pack, choice)
+    selftest = all(scenario.selftest is not None for scenario in scenarios)
+    if bool(request.agents) == selftest:
+        what = "a self-test pack brings its own agents" if selftest else "no agent to run"
+        raise UsageError(what, "leave --agent out" if selftest else "name one with --agent IMAGE_OR_DIR")
+    limits = limits_from(request.limits, *((SELFTEST_LIMITS,) if selftest else ()))
+    engine = wiring.engine()
+    fleet = await (gather_probes(engine, scenarios, say) if selftest else gather(engine, request.agents, say))
+    plan = RunPlan(
+        created=_now(),
+        harness=__version__,
+        protocols=VERSIONS,
+        pack=PackRef(pack.name, pack.version, pack.digest, str(request.pack.resolve())),
+        agents=fleet.agents,
+        rows=rows(fleet.agents, scenarios, choice),
+        seed=request.seed,
+        jobs=request.jobs,
+        policy=Policy(writable=request.writable, runtime=request.runtime),  # type: ignore[arg-type]
+        limits=limits,
+        holdout=request.holdout,
+        only=request.only,
+    )
+    return Ready(engine, pack, scenarios, fleet, store.create_run(plan))
+
+
+async def _resumed(request: RunRequest, store: Store, say: partial[None]) -> Ready:
+    stored = store.open_run(request.resume or "")
+    plan = stored.plan
+    if request.agents:
+        raise UsageError("--resume takes its agents from the run", "leave --agent out")
+    pack = packs.load(request.pack or Path(plan.pack.path))
+    if pack.digest != plan.pack.digest:
+        raise UsageError(
+            f"the pack is not the one run {stored.run_id} began with ({plan.pack.name} {plan.pack.version})",
+            "put the pack back as it was, or start a new run",
+        )
+    engine = wiring.engine()
+    wanted = {row.scenario for row in plan.rows}
+    scenarios = tuple(scenario for scenario in pack.scenarios if scenario.id in wanted)
+    return Ready(engine, pack, scenarios, await again(engine, plan.agents), stored)
+
+
+async def _reap(engine: Engine, say: partial[None]) -> None:
+    """What a killed run left behind. Failing at it is no reason not to run."""
+    try:
+        removed = await engine.reap(owner.is_living)
+    except EngineError as error:
+        log.warning("orphans not removed", error=str(error))
+    else:
+        if removed:
+            say(f"removed {len(removed)} containers that a dead run had left")
+
+
+async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console) -> bool:
+    plan = ready.stored.plan
+    secrets = operator_secrets()
+
+    def open_journal(spec: TrialSpec, scrubber: Scrubber) -> Journal:
+        return writer.open_journal(spec.key, scrubber)
+
+    with ProgressView(console, plan.planned, len(ready.stored.finished())) as progress:
+        parts = RunParts(
+            engine=ready.engine,
+            files=writer,
+            make_kit=partial(make_kit, open_journal=open_journal, operator_secrets=secrets),
+            clock=MonotonicClock(),
+            images=ready.fleet.images,
+            watcher=progress,
+        )
+        return await run_all(specs(plan, ready.scenarios), jobs, parts)
+
+
+def _verdicts(ready: Ready) -> Iterator[TrialVerdict]:
+    """The verdicts that count: in a self-test, whether each came out as the pack says."""
+    expected = {s.id: s.selftest for s in ready.scenarios if s.selftest is not None}
+    for verdict in ready.stored.scores():
+        wanted = expected.get(verdict.key.scenario)
+        yield verdict if wanted is None else as_selftest(verdict, wanted)
+
+
+def _bars(ready: Ready) -> dict[Property, float]:
+    """The pack's bars; where only a part of it is run, those that this part has checks for."""
+    if not ready.stored.plan.only:
+        return ready.pack.bars
+    always = {Property.SAFETY, Property.ROBUSTNESS}
+    checks = (check for scenario in ready.scenarios for check in scenario.checks)
+    checked = always | {check.property for check in checks if check.severity is not Severity.MINOR}
+    return {prop: bar for prop, bar in ready.pack.bars.items() if prop in checked}
+
+
+def _view(ready: Ready, verdict: RunVerdict) -> RunView:
+    stored = ready.stored
+    name = f"{ready.pack.name} {ready.pack.version}"
+    return build_view(stored.run_id, name, verdict, _verdicts(ready), lambda key: str(stored.journal(key)))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
