@@ -96,6 +96,7 @@ class Driver:
     async def _read(self) -> None:
         """Drains both streams to their end, also long after the session is decided."""
         while (chunk := await self._container.receive()) is not None:
+            self._machine.heard(self.now())
             if chunk.stream == "stderr":
                 self._take_stderr(chunk.data)
             else:

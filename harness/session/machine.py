@@ -75,8 +75,12 @@ class Machine:
         if self.phase in (Phase.STARTING, Phase.WORKING):
             self._record("finding", "observed", {"code": "closed_input", "reason": "the agent closed its stdin"})
 
+    def heard(self, now: int) -> None:
+        """The agent gave a sign of life, on whatever stream; it puts off idle time, never the wall."""
+        self._last_heard = now
+
     def on_bytes(self, count: int) -> list[Action]:
-        """Bytes of stdout, counted before they are split."""
+        """Bytes of stdout, counted as they come."""
         self.stdout_bytes += count
         limit = self._rules.limits.max_stdout_bytes
         if self.stdout_bytes > limit:
@@ -93,7 +97,6 @@ class Machine:
         """What one line said, or why it said nothing."""
         if self.phase is Phase.STOPPING:
             return self._after_stop(message)
-        self._last_heard = now
         if too_fast := self._rate(now):
             return self.fail(too_fast)
         if isinstance(message, LineError):

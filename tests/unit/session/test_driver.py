@@ -117,6 +117,19 @@ async def test_budget_of_time_fires_in_its_own_time_not_in_that_of_the_start() -
     assert ran.outcome.usage.wall_ms < 5000
 
 
+async def test_agent_that_still_writes_to_stderr_is_not_idle() -> None:
+    async def busy(inside: Inside) -> int:
+        await inside.write(READY)
+        for _ in range(12):
+            await inside.write(b"working\n", "stderr")
+            await anyio.sleep(0.1)
+        await inside.write(DONE)
+        return 0
+
+    ran = await run(busy, msgspec.structs.replace(QUICK, idle_ms=500))
+    assert ran.outcome.end is End.COMPLETED
+
+
 async def test_agent_that_ignores_everything_is_killed_within_its_graces() -> None:
     ran = await run(saying(READY, DONE, wait=True), QUICK)
     assert ran.outcome.end is End.COMPLETED
