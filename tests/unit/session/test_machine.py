@@ -32,6 +32,7 @@ class Talk:
             self.say(READY)
 
     def say(self, raw: bytes, now: int = 0) -> list[Any]:
+        self.machine.heard(now)
         try:
             return self.machine.on_line(decode_agent(raw.rstrip(b"\n")), now)
         except LineError as error:
