@@ -63,18 +63,24 @@ class Store:
         runs = self.root / "runs"
         if not runs.is_dir():
             return []
-        found = (path.name for path in runs.iterdir() if is_safe_id(path.name) and (path / layout.PLAN).is_file())
+        # a sealed run without its plan was tampered with: it must stay in sight
+        marks = (layout.PLAN, layout.MANIFEST)
+        found = (p.name for p in runs.iterdir() if is_safe_id(p.name) and any((p / mark).is_file() for mark in marks))
         return sorted(found, reverse=True)
 
     def open_run(self, ref: str) -> StoredRun:
-        """The run with this id, or the only one whose id begins so; `last` or `latest`: the newest."""
+        """The run that `locate` finds."""
+        return StoredRun(self.locate(ref))
+
+    def locate(self, ref: str) -> Path:
+        """The folder of the run with this id, or the only one that begins so; `last` or `latest`: the newest."""
         ids = self.ids()
         matching = ids[:1] if ref in _NEWEST else [i for i in ids if i == ref] or [i for i in ids if i.startswith(ref)]
         if not ref or not matching:
             raise UsageError(f"no run {ref[:100]!r} in {self.root}", "fumehood runs list shows what there is")
         if len(matching) > 1:
             raise UsageError(f"{ref!r} fits {len(matching)} runs: {', '.join(matching[:5])}", "give more of the id")
-        return StoredRun(self.root / "runs" / matching[0])
+        return self.root / "runs" / matching[0]
 
     def list_runs(self) -> Iterator[RunSummary]:
         """One line per run, newest first. A run whose plan cannot be read is left to `open_run` to complain about."""

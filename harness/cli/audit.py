@@ -1,0 +1,69 @@
+"""`fumehood audit`: verify stored evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from harness.app.stored import VerifyReport
+
+
+@click.group()
+def audit() -> None:
+    """Verify stored evidence.
+
+    \b
+    Example:
+      fumehood audit verify last
+    """
+
+
+@audit.command()
+@click.argument("run")
+@click.option("--store", type=click.Path(path_type=Path), default=Path(".fumehood"), show_default=True)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_context
+def verify(ctx: click.Context, run: str, store: Path, form: str) -> None:
+    """Recompute every hash chain of RUN and name the first line that differs.
+
+    RUN is an id, the beginning of one, or `last`. Exit 0: as sealed; 1: something differs; 2: no such run.
+
+    \b
+    Example:
+      fumehood audit verify last
+      fumehood audit verify 20250304-050607 --format json
+    """
+    from harness.app.stored import audit as recompute
+
+    report = recompute(store, run)
+    if form == "json":
+        import json
+
+        import msgspec
+
+        click.echo(json.dumps({"ok": report.ok, **msgspec.to_builtins(report)}, indent=2))
+    else:
+        _print(report)
+    if not report.ok:
+        ctx.exit(1)
+
+
+def _print(report: VerifyReport) -> None:
+    from harness.report.terminal import one_line
+
+    for mismatch in report.mismatches:
+        where = f", line {mismatch.line}" if mismatch.line else ""
+        click.echo(one_line(f"{mismatch.file}{where}: {mismatch.message}"))
+        if mismatch.expected or mismatch.found:
+            click.echo(one_line(f"  expected {mismatch.expected or 'nothing'}"))
+            click.echo(one_line(f"  found    {mismatch.found or 'nothing'}"))
+    word = "ok" if report.ok else f"{len(report.mismatches)} files differ"
+    seal = "sealed" if report.sealed else "not sealed"
+    click.echo(f"run {report.run_id} ({seal}): {word}; {report.journals} journals, {report.lines} lines checked")
+    if report.manifest_digest:
+        click.echo(f"manifest sha256 {report.manifest_digest}")
+    for note in report.notes:
+        click.echo(f"note: {one_line(note)}", err=True)

@@ -1,0 +1,202 @@
+"""`fumehood runs`: list and show stored runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from harness.app.stored import ShownRun
+    from harness.domain.events import Event
+    from harness.domain.run import RunSummary
+
+_STORE = click.option("--store", type=click.Path(path_type=Path), default=Path(".fumehood"), show_default=True)
+_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+_COLUMNS = ("run", "pack", "agents", "state", "done", "passed", "exit", "created (UTC)")
+
+
+@click.group()
+def runs() -> None:
+    """List and show stored runs.
+
+    \b
+    Example:
+      fumehood runs list
+      fumehood runs show last
+    """
+
+
+@runs.command(name="list")
+@_STORE
+@_FORMAT
+def list_(store: Path, form: str) -> None:
+    """List the runs of a store, newest first.
+
+    \b
+    Example:
+      fumehood runs list
+      fumehood runs list --store /var/lib/fumehood --format json
+    """
+    from harness.app.stored import summaries
+
+    found = summaries(store)
+    if form == "json":
+        _print_json_list('{"runs": [', (_plain(summary) for summary in found), lambda: "]}")
+        return
+    table = _table(*_COLUMNS)
+    for summary in found:
+        _add_row(table, *_cells(summary))
+    if table.row_count:
+        _print_table(table)
+    else:
+        click.echo(f"no runs in {click.format_filename(store)}; fumehood run makes one", err=True)
+
+
+@runs.command()
+@click.argument("run")
+@click.argument("trial", required=False, metavar="[AGENT/SCENARIO/N]")
+@_STORE
+@_FORMAT
+def show(run: str, trial: str | None, store: Path, form: str) -> None:
+    """Show what RUN came to; with AGENT/SCENARIO/N, the transcript of that trial.
+
+    RUN is an id, the beginning of one, or `last`. In a transcript, `observed` is what crossed the boundary
+    and `reported` what the agent only says.
+
+    \b
+    Example:
+      fumehood runs show last
+      fumehood runs show last reference-support/policy-premium/1
+    """
+    from harness.app import stored
+
+    if trial is not None:
+        run_id, events = stored.transcript(store, run, trial)
+        if form == "json":
+            _print_events_json(run_id, trial, events)
+        else:
+            _print_events(events)
+        return
+    shown = stored.show(store, run)
+    if form == "json":
+        document = {
+            "run": _plain(shown.summary),
+            "plan": _plain(shown.plan),
+            "verdict": shown.verdict,
+            "scenarios": _plain(shown.scenarios),
+        }
+        click.echo(json.dumps(document, indent=2))
+    else:
+        _print_run(shown)
+
+
+def _print_run(shown: ShownRun) -> None:
+    import sys
+
+    from rich.console import Console
+
+    from harness.report.text import render_run
+
+    table = _table(*_COLUMNS)
+    _add_row(table, *_cells(shown.summary))
+    _print_table(table)
+    table = _table("agent", "scenario", "trials", "passed", "ends")
+    for row in shown.scenarios:
+        ends = ", ".join(f"{end} {count}" for end, count in row.ends.items())
+        _add_row(table, row.agent, row.scenario, str(row.trials), str(row.passed), ends)
+    if table.row_count:
+        click.echo()
+        _print_table(table)
+    if shown.view is not None:
+        click.echo()
+        render_run(shown.view, Console(file=sys.stdout))
+
+
+def _print_events(events: Iterator[Event]) -> None:
+    import sys
+
+    from rich.console import Console
+
+    from harness.report.transcript import transcript_line
+
+    console = Console(file=sys.stdout)
+    for event in events:
+        console.print(transcript_line(event), soft_wrap=True, highlight=False)
+
+
+def _print_events_json(run_id: str, trial: str, events: Iterator[Event]) -> None:
+    """One document also where the journal breaks off: then `problem` says where, and the exit code is 1."""
+    from harness.errors import AuditMismatch
+
+    broken: list[AuditMismatch] = []
+
+    def rows() -> Iterator[Any]:
+        try:
+            yield from (_plain(event) for event in events)
+        except AuditMismatch as error:
+            broken.append(error)
+
+    opening = f'{{"run": {json.dumps(run_id)}, "trial": {json.dumps(trial)}, "events": ['
+    _print_json_list(opening, rows(), lambda: f'], "problem": {json.dumps(str(broken[0]) if broken else None)}}}')
+    if broken:
+        raise broken[0]
+
+
+def _print_json_list(opening: str, items: Iterable[Any], closing: Callable[[], str]) -> None:
+    """One JSON document written piece by piece, so that its size does not matter."""
+    click.echo(opening, nl=False)
+    for number, item in enumerate(items):
+        click.echo(("," if number else "") + "\n  " + json.dumps(item), nl=False)
+    click.echo("\n" + closing())
+
+
+def _plain(value: Any) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(value)
+
+
+def _cells(summary: RunSummary) -> tuple[str, ...]:
+    return (
+        summary.run_id,
+        summary.pack,
+        ", ".join(summary.agents),
+        summary.state.value,
+        f"{summary.done}/{summary.planned}",
+        str(summary.passed),
+        "-" if summary.exit_code is None else str(summary.exit_code),
+        summary.created.replace("T", " ")[:19],
+    )
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column in ("run", "done", "passed", "exit"))
+    return table
+
+
+def _add_row(table: Table, *cells: str) -> None:
+    from rich.text import Text
+
+    from harness.report.terminal import one_line
+
+    table.add_row(*(Text(one_line(cell)) for cell in cells))
+
+
+def _print_table(table: Table) -> None:
+    """At the terminal's width; where there is none, as wide as it takes, one row a line."""
+    import sys
+
+    from rich.console import Console
+
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 1000).print(table)

@@ -1,0 +1,90 @@
+"""A journal as a person reads it: one line an event, what was observed told apart from what was only reported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from harness.domain.events import Event
+from harness.report.terminal import one_line
+
+_LIMIT = 400
+_STYLES = {"observed": "bold", "reported": "italic", "harness": "dim"}
+_LOUD = {"violation": "bold red", "finding": "yellow"}
+
+
+def transcript_line(event: Event) -> Text:
+    """`line  time  source  kind  what`; text from agents inert, and cut where it is long."""
+    words = _WORDS.get(event.kind)
+    what = words(event.data) if words is not None else _json(event.data)
+    line = Text(f"{event.line:>5} {event.t / 1000:>9.3f}s  ", no_wrap=True)
+    line.append(f"{event.source:<9}", style=_STYLES.get(event.source, ""))
+    line.append(f"{one_line(event.kind, 20):<13} ", style=_LOUD.get(event.kind, "cyan"))
+    return line.append(_cut(what), style=_LOUD.get(event.kind, ""))
+
+
+def _cut(text: str) -> str:
+    more = len(text) - _LIMIT
+    return one_line(text[:_LIMIT]) + (f" … ({more} more characters: --format json)" if more > 0 else "")
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def _call(data: Mapping[str, Any]) -> str:
+    decision = data.get("decision", "?")
+    reason = f" ({data['reason']})" if data.get("reason") else ""
+    return f"{data.get('name')}({_json(data.get('arguments'))}) {decision}{reason}"
+
+
+def _result(data: Mapping[str, Any]) -> str:
+    reason = f" ({data['reason']})" if data.get("reason") else ""
+    return f"{data.get('name', '')} {data.get('status')}{reason}: {_json(data.get('content'))}".strip()
+
+
+def _content(data: Mapping[str, Any]) -> str:
+    return _json(data.get("content"))
+
+
+def _note(data: Mapping[str, Any]) -> str:
+    return f"{data.get('level')}: {data.get('text')}"
+
+
+def _trajectory(data: Mapping[str, Any]) -> str:
+    output = data.get("output") or {}
+    parts = [str(data.get("status"))]
+    parts += [f"{name}: {_json(output[name])}" for name in ("text", "data") if output.get(name) is not None]
+    parts += [f"{name}: {_json(data[name])}" for name in ("steps", "usage", "error") if data.get(name)]
+    return ", ".join(parts)
+
+
+def _stderr(data: Mapping[str, Any]) -> str:
+    return f"{data.get('total_bytes')} bytes, {data.get('dropped_bytes')} dropped: {data.get('text')}"
+
+
+def _named(data: Mapping[str, Any]) -> str:
+    code = data.get("rule") or data.get("code")
+    name = f" {data['name']}" if data.get("name") else ""
+    return f"{code}{name}: {data.get('reason')}"
+
+
+def _end(data: Mapping[str, Any]) -> str:
+    return f"{data.get('end')}, blame {data.get('blame')}: {data.get('reason')}"
+
+
+_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "tool_call": _call,
+    "tool_result": _result,
+    "ask": _content,
+    "answer": _content,
+    "note": _note,
+    "trajectory": _trajectory,
+    "stderr": _stderr,
+    "violation": _named,
+    "finding": _named,
+    "end": _end,
+}
