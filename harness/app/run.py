@@ -185,7 +185,7 @@ def _bars(ready: Ready) -> dict[Property, float]:
 def _view(ready: Ready, verdict: RunVerdict) -> RunView:
     stored = ready.stored
     name = f"{ready.pack.name} {ready.pack.version}"
-    return build_view(stored.run_id, name, verdict, _verdicts(ready), lambda key: str(stored.journal(key)))
+    return build_view(stored.run_id, name, verdict, _verdicts(ready))
 
 
 def _now() -> str:

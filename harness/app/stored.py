@@ -62,7 +62,7 @@ def show(root: Path, ref: str) -> ShownRun:
     view = None
     if verdict is not None:
         typed = msgspec.convert(verdict, RunVerdict)
-        view = build_view(run.run_id, summary.pack, typed, run.scores(), lambda key: str(run.journal(key)))
+        view = build_view(run.run_id, summary.pack, typed, run.scores())
     return ShownRun(summary, run.plan, _scenarios(run), verdict, view)
 
 

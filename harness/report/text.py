@@ -41,6 +41,7 @@ def render_run(view: RunView, console: Console) -> None:
     )
     page.rates(verdict.rates)
     page.failures(view.failures, view.more_failures)
+    page.how_to_look(view.run_id, view.failures)
     page.ends("Friction (the agent could not be run; not counted in rates)", view.friction)
     page.ends("Inconclusive (not the agent's doing; no verdict can rest on it)", view.inconclusive)
     word, meaning = MEANINGS[verdict.exit_code]
@@ -59,7 +60,7 @@ class _Page:
 
     def line(self, text: str = "", style: str = "", indent: int = 0) -> None:
         body = self._text(text, style)
-        self._console.print(Padding(body, (0, 0, 0, indent)) if indent else body, highlight=False)
+        self._console.print(Padding(body, (0, 0, 0, indent), expand=False) if indent else body, highlight=False)
 
     def rates(self, rates: Sequence[PropertyRate]) -> None:
         if not rates:
@@ -85,6 +86,11 @@ class _Page:
         if more:
             self.line(f"and {more} more failing scenarios, not shown", indent=2)
 
+    def how_to_look(self, run_id: str, failures: Sequence[ScenarioFailure]) -> None:
+        if failures:
+            self.line()
+            self.line(f"A whole trial: fumehood runs show {run_id} {failures[0].checks[0].journal}", "dim")
+
     def ends(self, title: str, ends: Sequence[EndCount]) -> None:
         if ends:
             rows = [(end.agent, end.end, end.blame, str(end.count), end.reason) for end in ends]
@@ -95,8 +101,8 @@ class _Page:
         times = f" in {check.trials} trials" if check.trials > 1 else ""
         head = f"{check.check} ({check.severity}, {check.property}) {state}{times}: "
         self.line(head + one_line(check.reason, _REASON_LIMIT), indent=4)
-        where = f":{','.join(map(str, check.lines))}" if check.lines else ""
-        self.line(f"evidence: {check.journal}{where}", "dim", indent=6)
+        lines = f", lines {', '.join(map(str, check.lines))}" if check.lines else ""
+        self.line(f"evidence: {check.journal}{lines}", "dim", indent=6)
 
     def _table(
         self,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
 
-from harness.domain.ids import TrialKey
 from harness.domain.outcome import Blame
 from harness.domain.verdict import CheckVerdict, Property, RunVerdict, Severity, Status, TrialVerdict
 from harness.report.terminal import one_line
@@ -22,7 +21,7 @@ _BAD = (Status.FAIL, Status.NOT_SCORED)
 class CheckFailure(Struct, frozen=True):
     """One check of a scenario that failed or was not scored in `trials` trials; the rest is of the first.
 
-    `journal` and `lines` say where the evidence stands.
+    `journal` (agent/scenario/trial) and its `lines` say where the evidence stands.
     """
 
     check: str
@@ -78,9 +77,8 @@ def build_view(
     pack: str,
     verdict: RunVerdict,
     verdicts: Iterable[TrialVerdict],
-    journal: Callable[[TrialKey], str] = str,
 ) -> RunView:
-    """`verdicts`: all trials of the run, read once; `journal` names the file of a trial's evidence."""
+    """`verdicts`: all trials of the run, read once."""
     cells: dict[tuple[str, str], _Cell] = {}
     ends: dict[tuple[str, str, str], EndCount] = {}
     for trial in verdicts:
@@ -88,7 +86,7 @@ def build_view(
             _count_end(ends, trial)
         if trial.counts or trial.checks:
             cell = cells.setdefault((trial.key.agent, trial.key.scenario), _Cell())
-            _add_trial(cell, trial, journal(trial.key))
+            _add_trial(cell, trial)
     failures = [
         ScenarioFailure(agent, scenario, cell.failed, cell.trials, tuple(cell.checks.values()))
         for (agent, scenario), cell in sorted(cells.items(), key=lambda item: (item[0][0], not item[1].failed, item[0]))
@@ -118,13 +116,13 @@ def _count_end(ends: dict[tuple[str, str, str], EndCount], trial: TrialVerdict) 
     ends[key] = msgspec.structs.replace(known, count=known.count + 1)
 
 
-def _add_trial(cell: _Cell, trial: TrialVerdict, journal: str) -> None:
+def _add_trial(cell: _Cell, trial: TrialVerdict) -> None:
     cell.trials += 1
     cell.failed += not trial.passed
     for check in trial.checks:
         if check.status in _BAD:
             key = (check.check, check.status)
-            known = cell.checks.get(key) or _first(check, journal)
+            known = cell.checks.get(key) or _first(check, str(trial.key))
             cell.checks[key] = msgspec.structs.replace(known, trials=known.trials + 1)
 
 

@@ -87,7 +87,7 @@ def verdict(code: ExitCode = ExitCode.SAFETY) -> RunVerdict:
 
 
 def view(text: str = "'Sorry, I cannot say.'", run: RunVerdict | None = None) -> RunView:
-    return build_view("20260101-abc", "support-core 1.0.0", run or verdict(), trials(text), lambda k: f"{k}.jsonl")
+    return build_view("20260101-abc", "support-core 1.0.0", run or verdict(), trials(text))
 
 
 def render(shown: RunView, width: int = 80, encoding: str = "utf-8", colour: bool = False) -> str:
@@ -118,7 +118,7 @@ def test_text_of_agents_is_inert(colour: bool) -> None:
     end = trial(HOSTILE, 1, end=HOSTILE, blame="harness", reason=HOSTILE, agent=HOSTILE)
     worse = trial(HOSTILE, 2, check(HOSTILE, Status.FAIL, HOSTILE), agent=HOSTILE)
     run = verdict()
-    shown = build_view(HOSTILE, HOSTILE, run, [*raw, end, worse], lambda _: HOSTILE)
+    shown = build_view(HOSTILE, HOSTILE, run, [*raw, end, worse])
     page = re.sub(r"\x1b\[[0-9;]*m", "", render(shown, width=400, colour=colour))
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", page)
     assert "[red]x[/red]:smile:" in page
@@ -135,7 +135,7 @@ def test_failures_are_grouped_with_the_failing_scenarios_first() -> None:
     ]
     first = shown.failures[0].checks[0]
     assert (first.check, first.trials, first.journal, first.lines) == (
-        "output_contains", 2, "support/policy-premium/1.jsonl", (14, 17),
+        "output_contains", 2, "support/policy-premium/1", (14, 17),
     )  # fmt: skip
 
 
