@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _STORE = click.option("--store", type=click.Path(path_type=Path), default=Path(".fumehood"), show_default=True)
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 _COLUMNS = ("run", "pack", "agents", "state", "done", "passed", "exit", "created (UTC)")
+_MAX_AGENTS = 3
 
 
 @click.group()
@@ -163,10 +164,12 @@ def _plain(value: Any) -> Any:
 
 
 def _cells(summary: RunSummary) -> tuple[str, ...]:
+    more = len(summary.agents) - _MAX_AGENTS
+    agents = ", ".join(summary.agents[:_MAX_AGENTS]) + (f" and {more} more" if more > 0 else "")
     return (
         summary.run_id,
         summary.pack,
-        ", ".join(summary.agents),
+        agents,
         summary.state.value,
         f"{summary.done}/{summary.planned}",
         str(summary.passed),

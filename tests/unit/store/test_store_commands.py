@@ -217,3 +217,10 @@ def test_the_default_store_is_the_hidden_folder_here(
     with pytest.raises(SystemExit):
         main(["runs", "list"])
     assert run.run_id in capsys.readouterr().out
+
+
+def test_a_run_of_many_agents_still_takes_one_line(cli: Cli, store: Store) -> None:
+    plan = plan_of()
+    agents = tuple(msgspec.structs.replace(plan.agents[0], name=f"probe-{i}") for i in range(40))
+    store.create_run(msgspec.structs.replace(plan, agents=agents))
+    assert "probe-0, probe-1, probe-2 and 37 more" in cli("runs", "list")[1]
