@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import socket
@@ -211,5 +212,9 @@ class DockerContainer:
         return exit_info(int(state["ExitCode"]), bool(state["OOMKilled"]), bytes(self._finder.report or b""))
 
     async def remove(self) -> None:
+        # The engine removes nothing while output waits to be read here, and the copy of this socket inside the
+        # `docker` package may outlive ours: closing alone does not tell the engine that nobody reads any more.
+        with contextlib.suppress(OSError):
+            self._stream.shutdown(socket.SHUT_RDWR)
         self._stream.close()
         await _bounded("remove", self._call_ms, lambda: _remove(self._api, self.id))

@@ -49,12 +49,18 @@ async def environment(inside: Inside) -> int:
     return 0
 
 
+async def floods(inside: Inside) -> int:
+    while True:
+        await inside.write(b"x" * 65536)
+
+
 # The same agents twice: as a coroutine, and as a shell command for a container.
 AGENTS: dict[str, tuple[Script, str]] = {
     "echo": (echo, 'while read -r l; do echo "got $l"; done'),
     "both": (both_streams, "echo out; echo err >&2; exit 3"),
     "stubborn": (ignores_term, "trap '' TERM; echo here; while :; do sleep 1; done"),
     "obedient": (obeys_term, "trap 'exit 143' TERM; echo here; while :; do sleep 0.05; done"),
+    "flood": (floods, "exec cat /dev/zero"),
     "env": (environment, "env | sort | grep -v -e ^SHLVL= -e ^PWD= -e ^_="),
 }
 
@@ -172,6 +178,13 @@ async def test_writing_to_an_ended_container_is_a_broken_pipe(lab: Lab) -> None:
 async def test_environment_inside_is_exactly_what_was_given(lab: Lab) -> None:
     async with lab.started("env") as container:
         assert (await drain(container))["stdout"] == b"HOME=/tmp/home\nPATH=/bin:/usr/bin\n"
+
+
+async def test_removed_while_its_output_waits_to_be_read(lab: Lab) -> None:
+    with anyio.fail_after(15):
+        async with lab.started("flood") as container:
+            await container.receive()
+            await anyio.sleep(0.3)  # until every buffer on the way is full
 
 
 async def test_removed_twice_is_no_error(lab: Lab) -> None:
