@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.app.init import LANGUAGES
+from harness.engines import builder
 from harness.engines.client import connect
 
 pytestmark = pytest.mark.engine
@@ -31,6 +32,7 @@ def test_what_init_writes_passes_as_it_stands(tmp_path: Path, language: str) -> 
     try:
         assert done.returncode == 0, done.stdout + done.stderr
     finally:
-        client = connect()
-        client.remove_image(f"fumehood/init-{language}", force=True)
-        client.close()
+        if builder.exists(f"fumehood/init-{language}"):
+            client = connect()
+            client.remove_image(f"fumehood/init-{language}", force=True)
+            client.close()
