@@ -186,14 +186,6 @@ class CanaryWatch(Protocol):
         ...
 
 
-class StreamScrubber(Protocol):
-    """Scrubs a stream of bytes across its reads."""
-
-    def feed(self, data: bytes) -> str: ...
-
-    def close(self) -> str: ...
-
-
 class ToolAnswer(Struct, frozen=True):
     """What a tool answers; `delay_ms` is how long it takes to."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from harness.app.data import data_dir
@@ -85,7 +85,7 @@ def _base_args(folder: Path, given: Mapping[str, str], depth: int) -> dict[str, 
         return {}
     stand_in = stand_in_for(base)
     if builder.exists(stand_in):
-        sys.stderr.write(f"base {base} is not here: using the local stand-in {stand_in}\n")
+        _say_once(f"base {base} is not here: using the local stand-in {stand_in}\n")
         return {"BASE": stand_in}
     try:
         builder.pull(base)
@@ -102,3 +102,8 @@ def _shipped(base: str) -> Path | None:
         return None
     folder = data_dir() / "agent-images" / name
     return folder if (folder / "Dockerfile").is_file() else None
+
+
+@cache
+def _say_once(text: str) -> None:
+    sys.stderr.write(text)

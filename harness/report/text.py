@@ -28,6 +28,8 @@ MEANINGS = {
 
 _STYLES = {ExitCode.OK: "bold green", ExitCode.NOT_JUDGED: "bold yellow", ExitCode.NO_VERDICT: "bold yellow"}
 _REASON_LIMIT = 500
+_REASON_SHORT = 160
+"""The verdict's reasons: what each rests on is told in full above."""
 
 
 def render_run(view: RunView, console: Console) -> None:
@@ -47,7 +49,7 @@ def render_run(view: RunView, console: Console) -> None:
     word, meaning = MEANINGS[verdict.exit_code]
     page.line()
     for reason in verdict.reasons:
-        page.line(f"- {reason}")
+        page.line(f"- {one_line(reason, _REASON_SHORT)}")
     page.line(f"{word} (exit {int(verdict.exit_code)}): {meaning}", _STYLES.get(verdict.exit_code, "bold red"))
 
 
