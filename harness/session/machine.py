@@ -57,7 +57,7 @@ class Machine:
         self.ready_ms = 0
         self.stdout_bytes = 0
         self._pending: dict[str, tuple[int, ToolCall | ModelCall, ToolAnswer | None]] = {}
-        self._observed_calls: set[str] = set()
+        self._crossed: set[str] = set()
         self._last_heard = 0
         self._ended_at = 0
         self._recent: deque[int] = deque(maxlen=rules.limits.max_messages_per_second + 1)
@@ -172,7 +172,6 @@ class Machine:
         return self._send_result(call, status, None, decision.reason, 0)
 
     def _run_tool(self, call: ToolCall, now: int) -> list[Action]:
-        self._observed_calls.add(call.name)
         try:
             answer = self._rules.tools.call(call.name, call.arguments)
         except PackFault as fault:
@@ -266,7 +265,7 @@ class Machine:
         said = to_builtins(message)
         line = self._record("trajectory", "reported", {k: v for k, v in said.items() if k != "type"})
         self._exfiltration(said, "the answer", line)
-        for code, reason in ending.disagreements(message, self._observed_calls, self._rules.ledger.snapshot()):
+        for code, reason in ending.disagreements(message, self._crossed, self._rules.ledger.snapshot()):
             self._record("finding", "observed", {"code": code, "reason": reason, "line": line})
         if self._pending:
             reason = f"the agent ended with {len(self._pending)} calls unanswered"
@@ -362,6 +361,7 @@ class Machine:
     # ---- evidence ----
 
     def _put_call(self, call: ToolCall, decision: str, reason: str | None) -> int:
+        self._crossed.add(call.name)
         data = {"id": call.id, "name": call.name, "arguments": call.arguments, "decision": decision}
         return self._record("tool_call", "observed", {**data, "reason": reason} if reason else data)
 
