@@ -133,6 +133,10 @@ class Engine(Protocol):
         """Remove containers labelled as ours whose owner is not living; the ids removed."""
         ...
 
+    async def prune(self, dry_run: bool = False) -> Sequence[str]:
+        """Remove what was kept for images that are gone; names of what was removed."""
+        ...
+
 
 class Clock(Protocol):
     """Monotonic time in ms, so that tests need not wait."""

@@ -13,7 +13,7 @@ from msgspec import Struct, to_builtins
 from rich.console import Console
 
 from harness import __version__
-from harness.app import owner, packs, wiring
+from harness.app import logs, owner, packs, wiring
 from harness.app.agents import Fleet, again, gather, gather_probes
 from harness.app.clock import MonotonicClock
 from harness.app.kit import make_kit
@@ -68,6 +68,7 @@ class Ready(Struct, frozen=True):
 
 def execute(request: RunRequest, console: Console) -> RunView:
     """Run, judge and seal; progress goes to `console`. Raises FumehoodError where no trial can begin."""
+    logs.configure()
     return anyio.run(_execute, request, console)
 
 

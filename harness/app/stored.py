@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from harness.app import logs
 from harness.domain.events import Event
 from harness.domain.ids import TrialKey
 from harness.domain.run import RunPlan, RunState, RunSummary
@@ -49,11 +50,13 @@ def audit(root: Path, ref: str) -> VerifyReport:
 
 def summaries(root: Path) -> Iterator[RunSummary]:
     """Every run of a store, newest first."""
+    logs.configure()
     return Store(root).list_runs()
 
 
 def show(root: Path, ref: str) -> ShownRun:
     """What a run came to, from its verdicts, read one by one."""
+    logs.configure()
     store = Store(root)
     run = store.open_run(ref)
     summary = store.summary(run)

@@ -21,7 +21,7 @@ from harness.engines.client import mapped_errors
 from harness.engines.frames import FrameReader
 from harness.engines.guard import ReportFinder, exit_info
 from harness.engines.hardening import container_body
-from harness.engines.prepared import Prepared, describe, prepare
+from harness.engines.prepared import Prepared, describe, prepare, prune_prepared
 from harness.errors import ContainerLost, EngineError, EngineTimeout, ImageInvalid
 from harness.ports import Chunk, ContainerSpec, ExitInfo, ImageInfo
 
@@ -101,6 +101,10 @@ class DockerEngine:
         for ident in [] if dry_run else dead:
             await _bounded("remove", self._call_ms, partial(_remove, self._api, ident))
         return dead
+
+    async def prune(self, dry_run: bool = False) -> Sequence[str]:
+        """Remove the guarded copies of images that are no longer there; their tags."""
+        return await _bounded("image prune", self._call_ms, lambda: prune_prepared(self._api, dry_run))
 
 
 def _find(api: APIClient, labels: Any) -> list[str]:

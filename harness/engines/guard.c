@@ -4,11 +4,13 @@
  * PID name space; being non-dumpable it cannot be traced or read by the agent although both run as one user.
  * A seccomp user notification (seccomp_unotify(2)) shows it each attempt to change a path and to reach an
  * address; every call continues as it was: the guard observes, the read-only root and the missing network
- * enforce. When the agent ends (or TERM's grace is over) everything else is killed, and one line, led by a
+ * enforce. Refused are calls it could not see (other system call tables, io_uring) and calls that one process may
+ * make on another of its user: lowering the guard's own resource limits or priority would blind or kill it. When the agent ends (or TERM's grace is over) everything else is killed, and one line, led by a
  * nonce the agent cannot know, is written to stderr: the last bytes of that stream.
  *
  * Environment (none of it reaches the agent):
- *   G_NONCE  leads the report      G_KEEP  names the agent may see, separated by ','
+ *   G_NONCE  leads the report      G_KEEP  names the agent may see, separated by '='
+ *   G_USER   `uid:gid` it must be, and no other group
  *   G_DIRS   folders to make       G_FREE  path prefixes not worth reporting, both separated by ':'
  *   G_SCRATCH  the scratch mount   G_GRACE_MS  from TERM to KILL
  */
@@ -81,7 +83,7 @@ static void record(struct entry *table, int *n, const char *what, const char *op
 
 /* ---- which calls are shown to us ---- */
 
-enum kind { K_OPEN, K_OPENAT, K_OPENAT2, K_PATH, K_AT, K_RENAME, K_RENAMEAT, K_SYMLINK, K_SYMLINKAT, K_CONNECT, K_SENDTO };
+enum kind { K_OPEN, K_OPENAT, K_OPENAT2, K_PATH, K_AT, K_RENAME, K_RENAMEAT, K_SYMLINK, K_SYMLINKAT, K_CONNECT, K_SENDTO, K_SENDMSG };
 struct watched {
     int nr;
     enum kind kind;
@@ -100,19 +102,39 @@ static const struct watched watched[] = {
 #endif
     {__NR_symlinkat, K_SYMLINKAT, "link"}, {__NR_mknodat, K_AT, "create"},    {__NR_truncate, K_PATH, "truncate"},
     {__NR_connect, K_CONNECT, "connect"}, {__NR_sendto, K_SENDTO, "connect"},
+    {__NR_sendmsg, K_SENDMSG, "connect"}, {__NR_sendmmsg, K_SENDMSG, "connect"},
 };
 #define N_WATCHED ((int)(sizeof watched / sizeof *watched))
+/* Calls that change another process of the same user: the argument that names it must not be PID 1. */
+static const struct guarded {
+    int nr, arg;
+} guarded[] = {
+    {__NR_prlimit64, 0},          {__NR_sched_setparam, 0}, {__NR_sched_setscheduler, 0},
+    {__NR_sched_setaffinity, 0},  {__NR_sched_setattr, 0},  {__NR_setpriority, 1},
+};
+#define N_GUARDED ((int)(sizeof guarded / sizeof *guarded))
+#define X32_BIT 0x40000000u
 #define CHANGES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 
 static int install_filter(void) {
-    struct sock_filter f[8 + 4 * N_WATCHED];
+    struct sock_filter f[12 + 4 * N_WATCHED + 5 * N_GUARDED];
     int n = 0;
 #define DATA(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RET(what) BPF_STMT(BPF_RET | BPF_K, what)
     f[n++] = (struct sock_filter)DATA(arch);
     f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
-    f[n++] = (struct sock_filter)RET(SECCOMP_RET_ALLOW);
+    f[n++] = (struct sock_filter)RET(SECCOMP_RET_ERRNO | ENOSYS);
     f[n++] = (struct sock_filter)DATA(nr);
+    f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0);
+    f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1);
+    f[n++] = (struct sock_filter)RET(SECCOMP_RET_ERRNO | ENOSYS);
+    for (int i = 0; i < N_GUARDED; i++) {
+        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)guarded[i].nr, 0, 4);
+        f[n++] = (struct sock_filter)DATA(args[guarded[i].arg]); /* its low half: the kernel reads an int */
+        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1);
+        f[n++] = (struct sock_filter)RET(SECCOMP_RET_ERRNO | EPERM);
+        f[n++] = (struct sock_filter)RET(SECCOMP_RET_ALLOW);
+    }
     for (int i = 0; i < N_WATCHED; i++) {
         enum kind k = watched[i].kind;
         int arg = k == K_OPEN ? 1 : k == K_OPENAT ? 2 : k == K_SENDTO ? 4 : -1;
@@ -248,6 +270,13 @@ static void note_address(pid_t pid, unsigned long address, unsigned long size) {
     record(connects, &n_connects, whole, "connect", 0);
 }
 
+/* Of sendmmsg(2) the first message only: its header begins as the one of sendmsg(2). */
+static void note_message(pid_t pid, unsigned long address) {
+    struct msghdr message;
+    if (peek(pid, address, &message, sizeof message) != (int)sizeof message || !message.msg_name) return;
+    note_address(pid, (unsigned long)message.msg_name, message.msg_namelen);
+}
+
 static void look_at(const struct seccomp_notif *call) {
     const __u64 *a = call->data.args;
     pid_t pid = (pid_t)call->pid;
@@ -269,6 +298,7 @@ static void look_at(const struct seccomp_notif *call) {
         case K_SYMLINKAT: note_path(pid, (int)a[1], a[2], op); return;
         case K_CONNECT: note_address(pid, a[1], a[2]); return;
         case K_SENDTO: note_address(pid, a[4], a[5]); return;
+        case K_SENDMSG: note_message(pid, a[1]); return;
         }
     }
 }
@@ -336,12 +366,12 @@ static char **kept_environment(const char *keep) {
     for (int i = 0; i < total; i++) {
         size_t len = strcspn(environ[i], "=");
         for (const char *k = keep; k && *k;) {
-            size_t klen = strcspn(k, ",");
+            size_t klen = strcspn(k, "="); /* which no name can hold */
             if (klen == len && !strncmp(k, environ[i], len)) {
                 kept[n++] = environ[i];
                 break;
             }
-            k += klen + (k[klen] == ',');
+            k += klen + (k[klen] == '=');
         }
     }
     return kept;
@@ -398,6 +428,7 @@ static void report(const char *nonce, int status, int full, int seen) {
     put_table(out, "connects", connects, n_connects);
     fputs("}\n", out);
     fclose(out);
+    fcntl(2, F_SETFL, fcntl(2, F_GETFL) & ~O_NONBLOCK); /* shared with the agent, which may have set it */
     for (size_t done = 0; done < size;) {
         ssize_t n = write(2, text + done, size - done);
         if (n <= 0 && errno != EINTR) break;
@@ -415,6 +446,16 @@ static int kill_all_and_reap(pid_t agent, int status, int ended) {
     }
 }
 
+/* Engines look numbers up as names in the image's own files, and could so make another user or group of them. */
+static int is_user(const char *wanted) {
+    char is[32];
+    gid_t groups[1];
+    snprintf(is, sizeof is, "%u:%u", getuid(), getgid());
+    int n = getgroups(1, groups);
+    return getuid() && !strcmp(is, wanted) && geteuid() == getuid() && getegid() == getgid() &&
+           (!n || (n == 1 && groups[0] == getgid()));
+}
+
 static char *take(const char *name) {
     const char *value = getenv(name);
     return strdup(value ? value : "");
@@ -428,7 +469,12 @@ int main(int argc, char **argv) {
     }
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     char *nonce = take("G_NONCE"), *keep = take("G_KEEP"), *dirs = take("G_DIRS"), *prefixes = take("G_FREE");
-    char *scratch = take("G_SCRATCH"), *grace = take("G_GRACE_MS");
+    char *scratch = take("G_SCRATCH"), *grace = take("G_GRACE_MS"), *user = take("G_USER");
+    if (!is_user(user)) {
+        fprintf(stderr, "the image's /etc/passwd or /etc/group make another user or group of %s\n", user);
+        report(nonce, 126 << 8, 0, 1);
+        return 126;
+    }
     make_dirs(dirs);
     for (char *save = NULL, *p = strtok_r(prefixes, ":", &save); p && n_free < 64; p = strtok_r(NULL, ":", &save))
         free_prefixes[n_free++] = p;
@@ -458,7 +504,7 @@ int main(int argc, char **argv) {
     }
     close(pair[1]);
     int listener = receive_fd(pair[0]);
-    int seen = listener >= 0, status = 0, ended = 0;
+    int seen = listener >= 0, status = 0, ended = 0, told = 0;
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nothing >= 0) {
         dup2(nothing, 0);
@@ -472,7 +518,8 @@ int main(int argc, char **argv) {
         else if (polls[2].revents) polls[2].fd = -1; /* nobody is left under the filter */
         struct signalfd_siginfo info;
         while (read(signals, &info, sizeof info) == (ssize_t)sizeof info)
-            if (info.ssi_signo != SIGCHLD) {
+            if (info.ssi_signo != SIGCHLD && !told) { /* once: the agent can send it too, and would put off its end */
+                told = 1;
                 long ms = atol(grace);
                 struct itimerspec when = {{0, 0}, {ms / 1000, (ms % 1000) * 1000000L + 1}};
                 kill(agent, SIGTERM);

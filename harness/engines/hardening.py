@@ -19,7 +19,7 @@ def container_body(spec: ContainerSpec, prepared: Prepared, nonce: str) -> dict[
         "Entrypoint": [GUARD_PATH],
         "Cmd": [*image.entrypoint, *image.command],
         "User": prepared.user,
-        "Env": [f"{k}={v}" for k, v in {**spec.env, **_guard_env(spec, nonce)}.items()],
+        "Env": [f"{k}={v}" for k, v in {**spec.env, **_guard_env(spec, prepared.user, nonce)}.items()],
         "Labels": dict(spec.labels),
         "OpenStdin": True,
         "StdinOnce": True,
@@ -67,12 +67,14 @@ def _hidden_volume(path: str) -> dict[str, Any]:
     return {"Type": "tmpfs", "Target": path, "ReadOnly": True, "TmpfsOptions": {"SizeBytes": 4096, "Mode": 0o555}}
 
 
-def _guard_env(spec: ContainerSpec, nonce: str) -> Mapping[str, str]:
-    return {
+def _guard_env(spec: ContainerSpec, user: str, nonce: str) -> Mapping[str, str]:
+    own = {
         "G_NONCE": nonce,
-        "G_KEEP": ",".join(spec.env),
+        "G_USER": user,
         "G_DIRS": ":".join(spec.dirs),
         "G_FREE": ":".join((spec.scratch, *FREE_PATHS)),
         "G_SCRATCH": spec.scratch,
         "G_GRACE_MS": str(spec.limits.term_grace_ms),
     }
+    # A variable of the image with a name of the guard's would hand the agent the guard's value: the nonce.
+    return {**own, "G_KEEP": "=".join(name for name in spec.env if name not in own and name != "G_KEEP")}

@@ -84,6 +84,24 @@ def prepare(api: APIClient, image: ImageInfo) -> Prepared:
     return Prepared(committed["Id"], user)
 
 
+def prune_prepared(api: APIClient, dry_run: bool) -> list[str]:
+    """Remove copies whose source is gone; a copy that is in use stays. Their tags."""
+    there = {image["Id"] for image in api.images(all=True)}
+    gone: list[str] = []
+    for image in api.images(name=REPOSITORY):
+        if (image.get("Labels") or {}).get(SOURCE_LABEL) in there:
+            continue
+        try:
+            if not dry_run:
+                api.remove_image(image["Id"])
+        except docker_errors.APIError as error:
+            if error.status_code not in (404, 409):
+                raise
+            continue
+        gone += image.get("RepoTags") or [image["Id"]]
+    return gone
+
+
 def _read(api: APIClient, container: str, path: str) -> str:
     """A small text file of a container; empty where there is none. The tar stream is read here, nothing unpacked."""
     try:

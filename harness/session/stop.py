@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 
 from harness.domain.limits import Limits
-from harness.errors import ContainerLost
+from harness.errors import ContainerLost, EngineTimeout
 from harness.ports import Container, ExitInfo
 from harness.session.rules import Finish
 
@@ -31,7 +31,11 @@ async def stop(
             await container.signal("KILL")
             if not await _within(eof, limits.engine_call_ms):
                 raise ContainerLost("the engine gave no end of stream after KILL", "see the engine's log")
-    return killed, await container.wait()
+    try:
+        with anyio.fail_after(limits.engine_call_ms / 1000):
+            return killed, await container.wait()
+    except TimeoutError as error:
+        raise EngineTimeout(f"the engine told no exit within {limits.engine_call_ms} ms") from error
 
 
 async def _within(event: anyio.Event, ms: int) -> bool:

@@ -80,6 +80,9 @@ class MemoryEngine:
             await self.containers[ident].remove()
         return dead
 
+    async def prune(self, dry_run: bool = False) -> Sequence[str]:
+        return []
+
 
 class MemoryContainer:
     """`ports.Container` around one scripted agent."""

@@ -14,9 +14,10 @@ from harness.app.kit import make_kit
 from harness.domain.limits import Budget, Limits
 from harness.domain.outcome import Blame, End, Outcome
 from harness.domain.pack import ScenarioReplies, ToolReply
+from harness.errors import EngineError
 from harness.ports import ConnectAttempt, ExitInfo, PathAttempt
 from harness.runs.trial import run_trial
-from harness.testing.engine import Inside, MemoryEngine, Script, exited
+from harness.testing.engine import Inside, MemoryContainer, MemoryEngine, Script, exited
 from tests.support import DONE, QUICK, READY, ListJournal, healthy, line, spec
 
 pytestmark = pytest.mark.anyio
@@ -180,6 +181,25 @@ async def test_lost_stream_is_the_harnesss_fault_and_keeps_what_was_seen() -> No
     ran = await run(lost)
     assert (ran.outcome.end, ran.outcome.blame) == (End.CONTAINER_LOST, Blame.HARNESS)
     assert "ready" in ran.journal.kinds()
+
+
+async def test_exit_that_is_never_told_ends_the_trial_with_a_named_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(_self: MemoryContainer) -> ExitInfo:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(MemoryContainer, "wait", never)
+    ran = await run(healthy, msgspec.structs.replace(QUICK, engine_call_ms=300))
+    assert (ran.outcome.end, ran.outcome.blame) == (End.ENGINE_ERROR, Blame.HARNESS)
+    assert "300 ms" in ran.outcome.reason
+
+
+async def test_removal_that_fails_does_not_take_the_finished_trial_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(_self: MemoryContainer) -> None:
+        raise EngineError("the engine is gone")
+
+    monkeypatch.setattr(MemoryContainer, "remove", broken)
+    assert (await run(healthy)).outcome.end is End.COMPLETED
 
 
 async def test_delayed_tool_answers_while_the_agent_waits_beyond_its_idle_time() -> None:
