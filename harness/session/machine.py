@@ -62,6 +62,7 @@ class Machine:
         self._ended_at = 0
         self._recent: deque[int] = deque(maxlen=rules.limits.max_messages_per_second + 1)
         self._lines_after_stop = 0
+        self._forgiven = 0
 
     # ---- input: lines ----
 
@@ -320,14 +321,18 @@ class Machine:
 
     def deadline(self) -> int:
         """When `on_time` must be asked next."""
-        return min(at for at, _ in self._timers())
+        return min(at for at, _ in self._timers()) + self._forgiven
+
+    def forgive(self, ms: int) -> None:
+        """Time in which the harness was busy with something else, such as a neighbour's hostile line."""
+        self._forgiven += ms
 
     def on_time(self, now: int, writing: bool) -> list[Action]:
         """Fires the timer that was over first. Idle time does not run while the agent waits for us."""
         if writing or self._pending:
             self._last_heard = now
         at, breach = min(self._timers(), key=lambda timer: timer[0])
-        return self.fail(breach) if at <= now else []
+        return self.fail(breach) if at + self._forgiven <= now else []
 
     def _timers(self) -> list[tuple[int, Breach]]:
         limits = self._rules.limits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import anyio
@@ -181,6 +182,19 @@ async def test_lost_stream_is_the_harnesss_fault_and_keeps_what_was_seen() -> No
     ran = await run(lost)
     assert (ran.outcome.end, ran.outcome.blame) == (End.CONTAINER_LOST, Blame.HARNESS)
     assert "ready" in ran.journal.kinds()
+
+
+async def test_time_in_which_the_harness_was_held_up_is_not_the_agents() -> None:
+    async def working(inside: Inside) -> int:
+        await inside.write(READY)
+        await inside.read_line()
+        time.sleep(0.6)  # noqa: ASYNC251  what a neighbour's huge line does to the loop
+        await anyio.sleep(0.2)
+        await inside.write(DONE)
+        return 0
+
+    ran = await run(working, budget=Budget(max_duration_ms=500))
+    assert ran.outcome.end is End.COMPLETED
 
 
 async def test_exit_that_is_never_told_ends_the_trial_with_a_named_error(monkeypatch: pytest.MonkeyPatch) -> None:
