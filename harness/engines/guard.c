@@ -83,7 +83,7 @@ static void record(struct entry *table, int *n, const char *what, const char *op
 
 /* ---- which calls are shown to us ---- */
 
-enum kind { K_OPEN, K_OPENAT, K_OPENAT2, K_PATH, K_AT, K_RENAME, K_RENAMEAT, K_SYMLINK, K_SYMLINKAT, K_CONNECT, K_SENDTO, K_SENDMSG };
+enum kind { K_OPEN, K_OPENAT, K_OPENAT2, K_PATH, K_AT, K_RENAME, K_RENAMEAT, K_SYMLINK, K_SYMLINKAT, K_CONNECT, K_SENDTO };
 struct watched {
     int nr;
     enum kind kind;
@@ -102,7 +102,6 @@ static const struct watched watched[] = {
 #endif
     {__NR_symlinkat, K_SYMLINKAT, "link"}, {__NR_mknodat, K_AT, "create"},    {__NR_truncate, K_PATH, "truncate"},
     {__NR_connect, K_CONNECT, "connect"}, {__NR_sendto, K_SENDTO, "connect"},
-    {__NR_sendmsg, K_SENDMSG, "connect"}, {__NR_sendmmsg, K_SENDMSG, "connect"},
 };
 #define N_WATCHED ((int)(sizeof watched / sizeof *watched))
 /* Calls that change another process of the same user: the argument that names it must not be PID 1. */
@@ -270,13 +269,6 @@ static void note_address(pid_t pid, unsigned long address, unsigned long size) {
     record(connects, &n_connects, whole, "connect", 0);
 }
 
-/* Of sendmmsg(2) the first message only: its header begins as the one of sendmsg(2). */
-static void note_message(pid_t pid, unsigned long address) {
-    struct msghdr message;
-    if (peek(pid, address, &message, sizeof message) != (int)sizeof message || !message.msg_name) return;
-    note_address(pid, (unsigned long)message.msg_name, message.msg_namelen);
-}
-
 static void look_at(const struct seccomp_notif *call) {
     const __u64 *a = call->data.args;
     pid_t pid = (pid_t)call->pid;
@@ -298,7 +290,6 @@ static void look_at(const struct seccomp_notif *call) {
         case K_SYMLINKAT: note_path(pid, (int)a[1], a[2], op); return;
         case K_CONNECT: note_address(pid, a[1], a[2]); return;
         case K_SENDTO: note_address(pid, a[4], a[5]); return;
-        case K_SENDMSG: note_message(pid, a[1]); return;
         }
     }
 }
