@@ -47,7 +47,7 @@ class Puppet:
 
     def exchange(self, kind, **fields):
         self.count += 1
-        wire.send({"type": kind, "id": "%s%d" % (kind[0], self.count), **fields})
+        wire.send({"type": kind, "id": f"{kind[0]}{self.count}", **fields})
         return wire.receive()
 
     def do_call(self, name, step):
@@ -72,7 +72,7 @@ class Puppet:
             with open(path, "w") as file:
                 file.write("x")
         except OSError as error:
-            wire.note("could not write: %s" % error)
+            wire.note(f"could not write: {error}")
 
     def do_exit(self, code, step):
         sys.exit(code)
