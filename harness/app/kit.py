@@ -7,13 +7,14 @@ from functools import partial
 
 from harness.app import owner
 from harness.boundary.budgets import Ledger
-from harness.boundary.canary import CanaryWatch, plant, substitute
+from harness.boundary.canary import plant, substitute
 from harness.boundary.environment import SCRATCH, container_env, redirect_targets, scratch_dirs
 from harness.boundary.gate import Gate
 from harness.boundary.redaction import Scrubber
 from harness.boundary.retries import RetryTracker
 from harness.boundary.view import agent_view
 from harness.domain.spec import TrialSpec
+from harness.domain.traces import CanaryWatch
 from harness.models.scripted import ScriptedModel
 from harness.ports import ContainerSpec, ImageInfo, Journal
 from harness.runs.trial import Kit

@@ -15,7 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from harness.boundary.encodings import (
+from harness.boundary.key_patterns import KEY_PATTERNS, SHORTEST_KEY, key_spans
+from harness.domain.encodings import (
     BASE64_GAPS,
     HEX_GAPS,
     LOWER,
@@ -28,9 +29,8 @@ from harness.boundary.encodings import (
     to_text,
     views,
 )
-from harness.boundary.json_text import leaves, map_text, replace_leaves
-from harness.boundary.key_patterns import KEY_PATTERNS, SHORTEST_KEY, key_spans
 from harness.domain.ids import safe_id
+from harness.domain.json_text import leaves, map_text, replace_leaves
 
 _MAX_PASSES = 8
 _LAST_RESORT = "[***]"

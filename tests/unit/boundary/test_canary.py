@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.boundary.canary import DEFAULT_CANARIES, CanaryWatch, plant, substitute
+from harness.boundary.canary import DEFAULT_CANARIES, plant, substitute
 from harness.boundary.redaction import Scrubber
+from harness.domain.traces import CanaryWatch
 from harness.errors import PackFault
 
 PLANTED = plant(["VAULT_CODE"], 7, "run/agent/case/1")

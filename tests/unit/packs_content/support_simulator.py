@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from harness.boundary.budgets import Ledger
-from harness.boundary.canary import CanaryWatch, plant, substitute
+from harness.boundary.canary import plant, substitute
 from harness.boundary.gate import Gate
 from harness.boundary.retries import RetryTracker
 from harness.domain.events import Event, Source, Violation
@@ -25,6 +25,7 @@ from harness.domain.ids import TrialKey
 from harness.domain.limits import Budget
 from harness.domain.outcome import Blame, End, Outcome, Usage
 from harness.domain.pack import Scenario
+from harness.domain.traces import CanaryWatch
 from harness.tools.scripted import ScriptedTools
 from harness.tools.user import ScriptedUser
 
