@@ -18,13 +18,15 @@ ENDED_WELL = (End.COMPLETED, End.REFUSED)
 
 
 class Call(Struct, frozen=True):
-    """A tool call that crossed the boundary; `status` is of its result, None where none came."""
+    """A tool call that crossed the boundary; `status`, `content` and `result_line` are of its result, if one came."""
 
     name: str
     arguments: dict[str, Any]
     decision: str
     line: int
     status: str | None = None
+    content: Any = None
+    result_line: int = 0
 
     @property
     def effective(self) -> bool:
@@ -33,6 +35,13 @@ class Call(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
+    content: str
+    line: int
+
+
+class Reply(Struct, frozen=True):
+    """What the user answered to an ask."""
+
     content: str
     line: int
 
@@ -54,8 +63,12 @@ class Answer(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True):
-    """`answer` is None unless the trial ended well and something was said: half an answer is none."""
+    """`answer` is None unless the trial ended well and something was said: half an answer is none.
 
+    `retries`: per tool, as the boundary counted them; what is 0 is left out. `replies`: the user's answers to asks.
+    """
+
+    scenario: Scenario
     outcome: Outcome
     end_line: int
     calls: tuple[Call, ...]
@@ -63,6 +76,8 @@ class Trial(Struct, frozen=True):
     model_calls: tuple[int, ...]
     claims: tuple[Claim, ...]
     answer: Answer | None
+    replies: tuple[Reply, ...] = ()
+    retries: dict[str, int] = {}
 
     @property
     def ended_well(self) -> bool:
@@ -84,10 +99,15 @@ class _CallData(Struct, frozen=True):
 class _ResultData(Struct, frozen=True):
     id: str
     status: Literal["ok", "error", "denied"]
+    content: Any = None
 
 
 class _AskData(Struct, frozen=True):
     content: str
+
+
+class _EndData(Struct, frozen=True):
+    retries: dict[str, int] = {}
 
 
 class _OutputData(Struct, frozen=True):
@@ -106,6 +126,7 @@ def view_trial(events: Sequence[Event], scenario: Scenario) -> Trial:
     if outcome.key.scenario != scenario.id:
         raise StoreError(f"expected the journal of scenario {scenario.id}, came one of {outcome.key.scenario}")
     return Trial(
+        scenario=scenario,
         outcome=outcome,
         end_line=end_line,
         calls=_read_calls(events),
@@ -113,6 +134,8 @@ def view_trial(events: Sequence[Event], scenario: Scenario) -> Trial:
         model_calls=tuple(e.line for e in events if _observed(e, "model_call")),
         claims=tuple(read_claims(events)),
         answer=_read_answer(events, outcome),
+        replies=tuple(Reply(_read(e, _AskData).content, e.line) for e in events if _observed(e, "answer")),
+        retries=_read(events[-1], _EndData).retries,
     )
 
 
@@ -137,7 +160,7 @@ def _read_end(events: Sequence[Event]) -> tuple[Outcome, int]:
 
 
 def _read_calls(events: Sequence[Event]) -> tuple[Call, ...]:
-    """Calls in order, each with the status of its own result (an id used twice: first call, first result)."""
+    """Calls in order, each with its own result (an id used twice: first call, first result)."""
     calls: list[Call] = []
     open_ids: dict[str, list[int]] = {}
     for event in events:
@@ -149,7 +172,9 @@ def _read_calls(events: Sequence[Event]) -> tuple[Call, ...]:
             result = _read(event, _ResultData)
             if waiting := open_ids.get(result.id):
                 index = waiting.pop(0)
-                calls[index] = msgspec.structs.replace(calls[index], status=result.status)
+                calls[index] = msgspec.structs.replace(
+                    calls[index], status=result.status, content=result.content, result_line=event.line
+                )
     return tuple(calls)
 
 
