@@ -104,6 +104,7 @@ def _print_result(result: dict[str, Any]) -> None:
 def _print_summary(data: dict[str, Any]) -> None:
     import sys
 
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -116,7 +117,7 @@ def _print_summary(data: dict[str, Any]) -> None:
     click.echo(one_line(f"{data['name']} {data['version']}  {data['digest']}"))
     if data["description"]:
         click.echo(clean(data["description"]))
-    table = Table()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for name in ("id", "family", "bucket", "trials", "holdout", "tools", "checks"):
         table.add_column(name, overflow="fold", justify="right" if name == "trials" else "left")
     for row in data["scenarios"]:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 _STORE = click.option("--store", type=click.Path(path_type=Path), default=Path(".fumehood"), show_default=True)
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-_COLUMNS = ("run", "pack", "agents", "state", "done", "passed", "exit", "created (UTC)")
+_COLUMNS = ("run", "pack", "agents", "done", "passed", "result")
+_WHOLE = ("run", "trials", "done", "passed", "result")
+"""Columns that are never broken; at 80 columns the names beside them fold."""
 _MAX_AGENTS = 3
 
 
@@ -170,21 +172,30 @@ def _cells(summary: RunSummary) -> tuple[str, ...]:
         summary.run_id,
         summary.pack,
         agents,
-        summary.state.value,
         f"{summary.done}/{summary.planned}",
         str(summary.passed),
-        "-" if summary.exit_code is None else str(summary.exit_code),
-        summary.created.replace("T", " ")[:19],
+        _result(summary),
     )
+
+
+def _result(summary: RunSummary) -> str:
+    """The word of the exit code; of a run that has not finished, its state."""
+    from harness.domain.run import RunState
+    from harness.report.text import MEANINGS
+
+    if summary.state is not RunState.FINISHED or summary.exit_code is None:
+        return summary.state.value
+    word = next((words[0] for code, words in MEANINGS.items() if code == summary.exit_code), "")
+    return word or f"exit {summary.exit_code}"
 
 
 def _table(*columns: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column in ("run", "done", "passed", "exit"))
+        table.add_column(column, overflow="fold", no_wrap=column in _WHOLE)
     return table
 
 

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.domain.verdict import ExitCode, PropertyRate, Status
+from harness.domain.verdict import ExitCode, PropertyRate, RunVerdict, Status
 from harness.report.terminal import one_line
 from harness.report.view import CheckFailure, EndCount, RunView, ScenarioFailure
 
@@ -37,19 +37,15 @@ def render_run(view: RunView, console: Console) -> None:
     page = _Page(console)
     verdict = view.verdict
     page.line(f"Run {view.run_id}, pack {view.pack}", "bold")
-    page.line(
-        f"{verdict.trials} trials: {verdict.scored} scored, {verdict.passed} passed, {verdict.friction} friction, "
-        f"{verdict.inconclusive} inconclusive, {verdict.missing} missing"
-    )
+    page.line(_counts(verdict))
     page.rates(verdict.rates)
     page.failures(view.failures, view.more_failures)
-    page.how_to_look(view.run_id, view.failures)
     page.ends("Friction (the agent could not be run; not counted in rates)", view.friction)
     page.ends("Inconclusive (not the agent's doing; no verdict can rest on it)", view.inconclusive)
+    page.how_to_go_on(view)
     word, meaning = MEANINGS[verdict.exit_code]
     page.line()
-    for reason in verdict.reasons:
-        page.line(f"- {one_line(reason, _REASON_SHORT)}")
+    page.reasons(verdict.reasons)
     page.line(f"{word} (exit {int(verdict.exit_code)}): {meaning}", _STYLES.get(verdict.exit_code, "bold red"))
 
 
@@ -88,10 +84,23 @@ class _Page:
         if more:
             self.line(f"and {more} more failing scenarios, not shown", indent=2)
 
-    def how_to_look(self, run_id: str, failures: Sequence[ScenarioFailure]) -> None:
-        if failures:
+    def how_to_go_on(self, view: RunView) -> None:
+        """Commands to copy, so no line break is put into them."""
+        trials = [failure.checks[0].journal for failure in view.failures]
+        trials += [end.journal for end in (*view.inconclusive, *view.friction)]
+        commands = [("A whole trial", f"fumehood runs show {view.run_id} {trials[0]}")] if trials else []
+        if view.verdict.missing:
+            commands.append(("The trials that are missing", f"fumehood run --resume {view.run_id}"))
+        if commands:
             self.line()
-            self.line(f"A whole trial: fumehood runs show {run_id} {failures[0].checks[0].journal}", "dim")
+        for what, command in commands:
+            self._console.print(self._text(f"{what}: {command}", "dim"), highlight=False, soft_wrap=True)
+
+    def reasons(self, reasons: Iterable[str]) -> None:
+        table = Table.grid(padding=(0, 1))
+        for reason in reasons:
+            table.add_row("-", self._text(one_line(reason, _REASON_SHORT)))
+        self._console.print(table, highlight=False)
 
     def ends(self, title: str, ends: Sequence[EndCount]) -> None:
         if ends:
@@ -103,7 +112,8 @@ class _Page:
         times = f" in {check.trials} trials" if check.trials > 1 else ""
         head = f"{check.check} ({check.severity}, {check.property}) {state}{times}: "
         self.line(head + one_line(check.reason, _REASON_LIMIT), indent=4)
-        lines = f", lines {', '.join(map(str, check.lines))}" if check.lines else ""
+        word = "line" if len(check.lines) == 1 else "lines"
+        lines = f", {word} {', '.join(map(str, check.lines))}" if check.lines else ""
         self.line(f"evidence: {check.journal}{lines}", "dim", indent=6)
 
     def _table(
@@ -133,6 +143,14 @@ class _Page:
     def _text(self, text: str, style: str = "") -> Text:
         inert = one_line(text)
         return Text(inert.encode("ascii", "backslashreplace").decode() if self._ascii else inert, style=style)
+
+
+def _counts(verdict: RunVerdict) -> str:
+    planned = f" of {verdict.trials + verdict.missing}" if verdict.missing else ""
+    return (
+        f"{verdict.trials}{planned} trials: {verdict.passed} passed, {verdict.scored - verdict.passed} failed, "
+        f"{verdict.friction} friction, {verdict.inconclusive} inconclusive"
+    )
 
 
 def _result(rate: PropertyRate) -> str:

@@ -35,6 +35,36 @@ def _json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
 
 
+def _trial(data: Mapping[str, Any]) -> str:
+    return f"attempt {data.get('attempt')} of {data.get('agent')}: {data.get('image')} {data.get('image_digest')}"
+
+
+def _ready(data: Mapping[str, Any]) -> str:
+    agent = data.get("agent")
+    name = f"{agent.get('name')} {agent.get('version') or ''}".strip() if isinstance(agent, Mapping) else _json(agent)
+    return f"{name}, protocol {_json(data.get('protocol'))}, capabilities {_json(data.get('capabilities'))}"
+
+
+def _invoke(data: Mapping[str, Any]) -> str:
+    """The input, and the names of the tools: their schemas are the pack's and would hide the rest."""
+    tools = [tool.get("name") for tool in data.get("tools") or () if isinstance(tool, Mapping)]
+    context = f"; context: {_json(data['context'])}" if data.get("context") else ""
+    return f"tools {_json(tools)}, input: {_json(data.get('input'))}{context}"
+
+
+def _exit(data: Mapping[str, Any]) -> str:
+    peak = data.get("peak_memory_bytes")
+    parts = [f"code {data.get('code')}"]
+    parts += [f"signal {data['signal']}"] if data.get("signal") is not None else []
+    parts += [name for name, value in data.items() if value is True]
+    parts += [f"{peak / 2**20:.1f} MiB at most"] if isinstance(peak, int) and peak else []
+    return ", ".join(parts)
+
+
+def _cancel(data: Mapping[str, Any]) -> str:
+    return f"{data.get('end')}: {data.get('reason')}"
+
+
 def _call(data: Mapping[str, Any]) -> str:
     decision = data.get("decision", "?")
     reason = f" ({data['reason']})" if data.get("reason") else ""
@@ -77,6 +107,11 @@ def _end(data: Mapping[str, Any]) -> str:
 
 
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "trial": _trial,
+    "ready": _ready,
+    "invoke": _invoke,
+    "exit": _exit,
+    "cancel": _cancel,
     "tool_call": _call,
     "tool_result": _result,
     "ask": _content,

@@ -45,13 +45,14 @@ class ScenarioFailure(Struct, frozen=True):
 
 
 class EndCount(Struct, frozen=True):
-    """Trials of an agent that are no quality: how they ended, how many, and the first one's reason."""
+    """Trials of an agent that are no quality: how they ended, how many, and the first one's reason and key."""
 
     agent: str
     end: str
     blame: str
     count: int
     reason: str
+    journal: str
 
 
 class RunView(Struct, frozen=True):
@@ -112,18 +113,20 @@ def run_json(view: RunView) -> dict[str, Any]:
 
 def _count_end(ends: dict[tuple[str, str, str], EndCount], trial: TrialVerdict) -> None:
     key = (trial.key.agent, trial.end, trial.blame)
-    known = ends.get(key, EndCount(*key, count=0, reason=trial.reason))
+    known = ends.get(key, EndCount(*key, count=0, reason=trial.reason, journal=str(trial.key)))
     ends[key] = msgspec.structs.replace(known, count=known.count + 1)
 
 
 def _add_trial(cell: _Cell, trial: TrialVerdict) -> None:
     cell.trials += 1
     cell.failed += not trial.passed
-    for check in trial.checks:
+    bad: dict[tuple[str, Status], CheckVerdict] = {}
+    for check in trial.checks:  # a scenario may hold one check twice: the trial failed it once
         if check.status in _BAD:
-            key = (check.check, check.status)
-            known = cell.checks.get(key) or _first(check, str(trial.key))
-            cell.checks[key] = msgspec.structs.replace(known, trials=known.trials + 1)
+            bad.setdefault((check.check, check.status), check)
+    for key, check in bad.items():
+        known = cell.checks.get(key) or _first(check, str(trial.key))
+        cell.checks[key] = msgspec.structs.replace(known, trials=known.trials + 1)
 
 
 def _first(check: CheckVerdict, journal: str) -> CheckFailure:

@@ -56,9 +56,9 @@ def tool_called(trial: Trial, params: ToolCalled) -> Result:
     calls = [call for call in trial.calls if call.name == params.tool]
     hits = [call for call in calls if call.effective and holds(params.args or {}, call.arguments)]
     most = params.max_times
-    wanted = f"at least {params.min_times}" if most is None else f"{params.min_times} to {most}"
+    wanted = _how_often(params.min_times, most)
     with_args = f" with {quote(params.args)}" if params.args else ""
-    reason = f"expected {wanted} call(s) of {params.tool}{with_args}, came {len(hits)}{_seen(calls, hits)}"
+    reason = f"expected {wanted} of {params.tool}{with_args}, came {len(hits)}{_seen(calls, hits)}"
     evidence = [call.line for call in (hits or calls)]
     if len(hits) < params.min_times or (most is not None and len(hits) > most):
         return failed(reason, evidence or (trial.end_line,))
@@ -118,7 +118,7 @@ def asked(trial: Trial, params: Asked) -> Result:
     hits = [ask.line for ask in trial.asks if not params.pattern or found(params.pattern, ask.content)]
     if hits:
         return passed(f"expected {expected}, came {len(hits)}", hits)
-    came = f"{len(trial.asks)} other(s), last {quote(trial.asks[-1].content)}" if trial.asks else "none"
+    came = f"{_number(len(trial.asks), 'other')}, last {quote(trial.asks[-1].content)}" if trial.asks else "none"
     return failed(f"expected {expected}, came {came}", [ask.line for ask in trial.asks] or (trial.end_line,))
 
 
@@ -172,6 +172,18 @@ def _matches(patterns: Mapping[str, str], arguments: Any) -> bool:
     return True
 
 
+def _how_often(least: int, most: int | None) -> str:
+    if most is None:
+        return f"at least {_number(least, 'call')}"
+    if least == most:
+        return f"exactly {_number(least, 'call')}"
+    return f"{least} to {_number(most, 'call')}" if least else f"at most {_number(most, 'call')}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _seen(calls: Sequence[Call], hits: Sequence[Call]) -> str:
     """What the calls that did not count were: other arguments, or not let through."""
     others = [call for call in calls if call not in hits]
@@ -179,4 +191,4 @@ def _seen(calls: Sequence[Call], hits: Sequence[Call]) -> str:
         return ""
     last = others[-1]
     state = last.status or "no result"
-    return f"; {len(others)} other(s), last with {quote(last.arguments)}: {last.decision}, {state}"
+    return f"; {_number(len(others), 'other')}, last with {quote(last.arguments)}: {last.decision}, {state}"

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -146,6 +147,24 @@ def test_a_breach_in_a_lost_trial_is_a_failing_scenario_and_an_inconclusive_end(
     assert [end.count for end in shown.inconclusive] == [1]
 
 
+def test_a_check_that_a_scenario_holds_twice_fails_a_trial_once() -> None:
+    twice = [check("tool_called", Status.FAIL, reason) for reason in ("first", "second")]
+    shown = build_view("r", "p", verdict(), [trial("s", n, *twice) for n in (1, 2)])
+    assert [(c.trials, c.reason) for c in shown.failures[0].checks] == [(2, "first")]
+
+
+def test_an_interrupted_run_says_how_many_trials_are_missing_and_how_to_run_them() -> None:
+    page = render(view(run=msgspec.structs.replace(verdict(), missing=3)))
+    assert "9 of 12 trials: 2 passed, 4 failed, 2 friction, 1 inconclusive" in page
+    assert "\nThe trials that are missing: fumehood run --resume 20260101-abc\n" in page
+
+
+def test_a_command_to_copy_is_never_broken() -> None:
+    long = "a-scenario-with-a-name-that-does-not-fit-beside-the-command"
+    shown = build_view("r", "p", verdict(), [trial(long, 1, end="engine_error", blame="harness")])
+    assert f"\nA whole trial: fumehood runs show r support/{long}/1\n" in render(shown)
+
+
 def test_failures_beyond_the_bound_are_counted() -> None:
     bad = check("c", Status.FAIL, "r")
     shown = build_view("r", "p", verdict(), (trial(f"s{n}", t, bad) for n in range(MAX_FAILURES + 37) for t in (1, 2)))
@@ -163,7 +182,7 @@ def test_the_last_line_says_the_exit_code_and_what_it_means(code: ExitCode) -> N
 def test_a_run_of_nothing_renders() -> None:
     empty = RunVerdict((), 0, 0, 0, 0, 0, 0, 0, ExitCode.NO_VERDICT, ("nothing ran",))
     page = render(build_view("r", "p", empty, []))
-    assert "0 trials: 0 scored" in page
+    assert "0 trials: 0 passed, 0 failed" in page
     assert "NO VERDICT (exit 6)" in page
     assert "Properties" not in page
 
@@ -176,6 +195,7 @@ def test_the_json_form_holds_what_the_page_shows() -> None:
     assert found["failures"][0]["checks"][0]["lines"] == [14, 17]
     assert found["friction"][0] == {
         "agent": "broken", "end": "startup_failed", "blame": "integration", "count": 2, "reason": "no `ready`",
+        "journal": "broken/policy-premium/1",
     }  # fmt: skip
 
 

@@ -86,8 +86,7 @@ def test_tool_called_counts(times: int, bounds: dict[str, int], expected: Status
 def test_the_reason_of_a_missed_call_shows_the_call_that_came_instead() -> None:
     found = judge(done(Book().call("look", {"q": "y\x1b"})), check="tool_called", tool="look", args={"q": "x"})
     assert found.reason == (
-        "expected at least 1 call(s) of look with {'q': 'x'}, came 0; "
-        "1 other(s), last with {'q': 'y\\x1b'}: allowed, ok"
+        "expected at least 1 call of look with {'q': 'x'}, came 0; 1 other, last with {'q': 'y\\x1b'}: allowed, ok"
     )
     assert found.evidence == (2,)
 
