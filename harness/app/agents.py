@@ -28,23 +28,29 @@ class Fleet(Struct, frozen=True):
 async def gather(engine: Engine, wanted: Sequence[str], say: Callable[[str], None]) -> Fleet:
     """Build or find each agent. One that cannot be had costs only its own cells: it is kept, with its friction."""
     named = _distinct((_name(text), text) for text in wanted)
-    return await _pin(engine, [(name, partial(images.resolve_agent, text), text) for name, text in named], say)
+    return await _pin(engine, [(name, partial(images.locate_agent, text), text) for name, text in named], say)
 
 
 async def gather_probes(engine: Engine, scenarios: Iterable[Scenario], say: Callable[[str], None]) -> Fleet:
     """The probe of each self-test scenario."""
     probes = dict.fromkeys(s.selftest.probe for s in scenarios if s.selftest)
-    made = [(probe_agent(probe), partial(images.build_probe, probe), probe) for probe in probes]
+    made = [(probe_agent(probe), partial(_probe, probe), probe) for probe in probes]
     return await _pin(engine, made, say)
 
 
 async def again(engine: Engine, agents: Iterable[AgentRef]) -> Fleet:
     """The agents of a stored run, by the digests they had: a rebuilt image is another agent."""
-    return await _pin(engine, [(a.name, partial(str, a.digest or a.image), a.image) for a in agents], lambda _: None)
+    known = [(a.name, partial(lambda *pair: pair, a.image, a.digest or a.image), a.image) for a in agents]
+    return await _pin(engine, known, lambda _: None)
+
+
+def _probe(name: str) -> tuple[str, str]:
+    ref = images.build_probe(name)
+    return ref, ref
 
 
 async def _pin(
-    engine: Engine, wanted: Sequence[tuple[str, Callable[[], str], str]], say: Callable[[str], None]
+    engine: Engine, wanted: Sequence[tuple[str, Callable[[], tuple[str, str]], str]], say: Callable[[str], None]
 ) -> Fleet:
     import anyio.to_thread
 
@@ -52,7 +58,8 @@ async def _pin(
     for name, resolve, given in wanted:
         ref = AgentRef(name, given)
         try:
-            image = await engine.inspect(await anyio.to_thread.run_sync(resolve))
+            called, ident = await anyio.to_thread.run_sync(resolve)
+            image = msgspec.structs.replace(await engine.inspect(ident), ref=called)
         except FrictionError as error:
             end = End(error.code) if error.code in {e.value for e in End} else End.IMAGE_INVALID
             ref = msgspec.structs.replace(ref, friction=str(error), friction_end=end.value)

@@ -43,13 +43,17 @@ def examine(store: Path, environ: Mapping[str, str]) -> list[Finding]:
         facts: EngineFacts | None = engine_facts()
         findings = []
     except FumehoodError as error:
-        facts, findings = None, [Finding("engine", "fail", error.message, error.remedy or "start Docker")]
+        facts, findings = None, [Finding("engine", "fail", error.message, _remedy(error))]
     except Exception as error:  # whatever an odd engine answers, doctor has to say so and go on
         detail = f"answers strangely: {type(error).__name__}: {error}"
         facts, findings = None, [Finding("engine", "fail", detail, "try another engine by DOCKER_HOST")]
     if facts is not None:
         findings += judge_engine(facts)
     return [*findings, guard(environ), free_space(store), writable(store)]
+
+
+def _remedy(error: FumehoodError) -> str:
+    return (error.remedy or "start Docker").removesuffix("; `fumehood doctor` says more")
 
 
 def judge_engine(facts: EngineFacts) -> list[Finding]:

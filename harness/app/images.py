@@ -15,6 +15,7 @@ from harness.errors import ImageInvalid, ImageMissing, UsageError
 OURS = "fumehood/"
 STAND_IN = "fumehood-base/"
 _BASE = re.compile(r"^\s*ARG\s+BASE=[\"']?([^\s\"']+)", re.MULTILINE)
+_REFERENCE = re.compile(r"(?:[\w.-]+(?::\d+)?/)?[a-z0-9._/-]+(?::[\w.-]+)?(?:@?sha256:[0-9a-f]+)?", re.ASCII)
 _MAX_CHAIN = 5
 
 
@@ -40,12 +41,22 @@ def default_tag(folder: Path) -> str:
 
 def resolve_agent(text: str) -> str:
     """The image reference of an agent given as a folder (built now) or as an image name (taken as it is)."""
+    return locate_agent(text)[0]
+
+
+def locate_agent(text: str) -> tuple[str, str]:
+    """Like `resolve_agent`, and what the engine should be asked for.
+
+    For a folder that is the id of what was built: another process may have moved the tag since.
+    """
     folder = Path(text)
     if folder.is_dir():
-        return build(folder)[0]
+        return build(folder)
     if text.startswith((".", "/", "~")):
         raise UsageError(f"no such folder: {text}", "name an agent's folder, or an image")
-    return text
+    if not _REFERENCE.fullmatch(text):
+        raise UsageError(f"neither a folder nor an image name: {text}", "name an agent's folder, or an image")
+    return text, text
 
 
 def build_probe(name: str) -> str:

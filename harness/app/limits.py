@@ -19,7 +19,7 @@ def limits_from(given: Sequence[str], base: Limits = Limits()) -> Limits:  # noq
         name, equals, value = text.partition("=")
         if not equals or name not in values:
             near = get_close_matches(name, values, 1)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(values)}"
+            hint = f"did you mean {near[0]}={value or 'VALUE'}?" if near else f"one of {', '.join(values)}"
             raise UsageError(f"--limit wants KEY=VALUE with a known key, came {text[:80]!r}", hint)
         values[name] = _number(name, value)
     try:

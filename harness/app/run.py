@@ -45,7 +45,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     pack: Path | None = None
     agents: tuple[str, ...] = ()
     trials: int | None = None
-    jobs: int = 4
+    jobs: int | None = None
     store: Path = Path(".fumehood")
     resume: str | None = None
     only: tuple[str, ...] = ()
@@ -54,6 +54,10 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     runtime: str | None = None
     writable: str = "strict"
     limits: tuple[str, ...] = ()
+
+
+JOBS = 4
+"""Trials at once where the command line does not say."""
 
 
 class Ready(Struct, frozen=True):
@@ -78,10 +82,13 @@ async def _execute(request: RunRequest, console: Console) -> RunView:
     ready = await (_resumed if request.resume else _planned)(request, store, say)
     await _reap(ready.engine, say)
     stored = ready.stored
-    say(f"run {stored.run_id}: {stored.plan.planned} trials, {stored.plan.jobs} at once, in {stored.path}")
+    jobs = request.jobs or stored.plan.jobs
+    done = len(stored.finished())
+    before = f" ({done} done before)" if done else ""
+    say(f"run {stored.run_id}: {stored.plan.planned} trials{before}, {jobs} at once, in {stored.path}")
     with stored.lock():
         writer = RunWriter(stored, Scrubber(operator_secrets()))
-        complete = await _run(ready, writer, request.jobs, console)
+        complete = await _run(ready, writer, jobs, console)
         verdict = judge_run(_verdicts(ready), _bars(ready), stored.plan.planned)
         writer.seal(_now(), complete and not verdict.missing, to_builtins(verdict))
     store.index.record(stored)
@@ -109,7 +116,7 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
         agents=fleet.agents,
         rows=rows(fleet.agents, scenarios, choice),
         seed=request.seed,
-        jobs=request.jobs,
+        jobs=request.jobs or JOBS,
         policy=Policy(writable=request.writable, runtime=request.runtime),  # type: ignore[arg-type]
         limits=limits,
         holdout=request.holdout,
@@ -118,11 +125,18 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
     return Ready(engine, pack, scenarios, fleet, store.create_run(plan))
 
 
+PLANNED = ("agents", "trials", "only", "holdout", "seed", "runtime", "writable", "limits")
+"""What a plan fixes once and for all: a run that goes on cannot have it otherwise."""
+
+
 async def _resumed(request: RunRequest, store: Store, say: partial[None]) -> Ready:
     stored = store.open_run(request.resume or "")
     plan = stored.plan
-    if request.agents:
-        raise UsageError("--resume takes its agents from the run", "leave --agent out")
+    plain = RunRequest()
+    for name in PLANNED:
+        if getattr(request, name) != getattr(plain, name):
+            option = name.removesuffix("s") if name in ("agents", "limits") else name
+            raise UsageError(f"--resume takes --{option} from the run", f"leave --{option} out, or start a new run")
     pack = packs.load(request.pack or Path(plan.pack.path))
     if pack.digest != plan.pack.digest:
         raise UsageError(
@@ -153,7 +167,8 @@ async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console) -> 
     def open_journal(spec: TrialSpec, scrubber: Scrubber) -> Journal:
         return writer.open_journal(spec.key, scrubber)
 
-    with ProgressView(console, plan.planned, len(ready.stored.finished())) as progress:
+    stored = ready.stored
+    with ProgressView(console, plan.planned, len(stored.finished()), stored.scores()) as progress:
         parts = RunParts(
             engine=ready.engine,
             files=writer,

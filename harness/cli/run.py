@@ -12,9 +12,15 @@ import click
 @click.argument("pack", required=False, type=click.Path(path_type=Path))
 @click.option("--agent", "agents", multiple=True, metavar="IMAGE_OR_DIR", help="An agent; repeat for several.")
 @click.option("--trials", type=click.IntRange(1, 1000), help="Trials per scenario, instead of the pack's.")
-@click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Trials at once.")
-@click.option("--store", type=click.Path(path_type=Path), default=Path(".fumehood"), show_default=True)
-@click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted; needs no PACK and no --agent.")
+@click.option("--jobs", type=click.IntRange(1, 64), show_default="4; with --resume as before", help="Trials at once.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    default=Path(".fumehood"),
+    show_default=True,
+    help="Folder of the runs and their evidence.",
+)
+@click.option("--resume", metavar="RUN", help="Go on with an interrupted run (an id, or last); alone, or with --jobs.")
 @click.option("--only", multiple=True, metavar="EXPR", help="Glob over ids, families, buckets and tags; repeatable.")
 @click.option("--holdout", is_flag=True, help="Also run the held-out scenarios.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Feeds every random choice, such as canaries.")
@@ -26,8 +32,21 @@ import click
     show_default=True,
     help="strict: writes outside scratch fail. redirect: /root and the like work. Both are listed.",
 )
-@click.option("--limit", "limits", multiple=True, metavar="KEY=VALUE", help="A limit of the box, e.g. startup_ms=5000.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A limit of the box, e.g. startup_ms=5000; repeatable.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for programs.",
+)
 @click.pass_context
 def run(ctx: click.Context, /, form: str, **given: Any) -> None:
     """Run PACK against agents and say yes or no, by exit code.

@@ -32,8 +32,16 @@ def connect(timeout_s: int = 60) -> docker.APIClient:
         except docker_errors.DockerException as error:
             if isinstance(error, docker_errors.APIError):
                 raise
-            raise EngineUnreachable(f"no container engine answers: {error}", REMEDY) from error
+            raise EngineUnreachable(f"no container engine answers at {_where(os.environ)}: {error}", REMEDY) from error
     return client
+
+
+def _where(environ: Mapping[str, str]) -> str:
+    """What the user set to say where the engine is."""
+    if host := environ.get("DOCKER_HOST"):
+        return f"DOCKER_HOST={host}"
+    context = _context_name(environ)
+    return f"the endpoint of context {context}" if context else "the default socket"
 
 
 def _client(timeout_s: int, environ: Mapping[str, str]) -> docker.APIClient:

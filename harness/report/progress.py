@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
@@ -20,11 +21,14 @@ _REASON = 160
 class ProgressView:
     """Counts what is done, running, passed, failed; shows it as it changes."""
 
-    def __init__(self, console: Console, total: int, done: int = 0) -> None:
+    def __init__(self, console: Console, total: int, done: int = 0, earlier: Iterable[TrialVerdict] = ()) -> None:
+        """`done` of `total` trials were finished before; `earlier` are their verdicts."""
         self._console = console
         self._total = total
         self._done = done
         self._counts = {"running": 0, "pass": 0, "fail": 0, "friction": 0, "inconclusive": 0}
+        for verdict in earlier:
+            self._counts[_word(verdict)] += 1
         self._live = console.is_terminal
         self._progress = Progress(
             TextColumn("{task.description}"),

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.app.images import base_of, default_tag, resolve_agent, stand_in_for
+from harness.app.images import base_of, default_tag, locate_agent, resolve_agent, stand_in_for
 from harness.cli.image import image
 from harness.errors import UsageError
 
@@ -55,6 +55,20 @@ def test_any_folder_name_gives_a_valid_tag(name: str) -> None:
     assert set(rest) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
     assert not rest.startswith("-")
     assert not rest.endswith("-")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a", "a:1", "localhost:5000/a/b:V1", "A.example/b", "a@sha256:" + "0f" * 32, "sha256:" + "0f" * 32, "0f" * 6],
+)
+def test_any_form_of_an_image_name_is_one(name: str) -> None:
+    assert locate_agent(name) == (name, name)
+
+
+@pytest.mark.parametrize("name", ["Upper/Case", "a b", "a:b:c", "a\n", "-x y"])
+def test_what_is_neither_folder_nor_image_name_is_a_usage_error(name: str) -> None:
+    with pytest.raises(UsageError, match="neither a folder nor an image name"):
+        locate_agent(name)
 
 
 def test_an_image_name_is_taken_as_it_is() -> None:

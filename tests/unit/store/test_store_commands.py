@@ -147,6 +147,16 @@ def test_runs_show_of_an_unfinished_run_has_no_verdict(cli: Cli, make_run: MakeR
     assert json.loads(cli("runs", "show", "last", "--format", "json")[1])["verdict"] is None
 
 
+@pytest.mark.parametrize(
+    "option", [("--trials", "9"), ("--only", "x"), ("--seed", "4"), ("--limit", "pids=9"), ("--agent", "x")]
+)
+def test_what_a_plan_fixes_cannot_be_given_with_resume(cli: Cli, make_run: MakeRun, option: tuple[str, str]) -> None:
+    make_run(sealed=False)
+    code, out, err = cli("run", "--resume", "last", *option)
+    assert (code, out) == (2, "")
+    assert f"error: --resume takes {option[0]} from the run" in err
+
+
 def test_a_transcript_is_one_inert_line_an_event_with_its_source(cli: Cli, store: Store) -> None:
     sealed_with_verdict(store)
     code, out, _ = cli("runs", "show", "last", "good/case-0/1")
