@@ -9,7 +9,13 @@ import click
 
 @click.group()
 def image() -> None:
-    """Build agent images and check that they speak the protocol."""
+    """Build agent images and check that they speak the protocol.
+
+    \b
+    Example:
+      fumehood image build agent-images/python
+      fumehood image check fumehood/python
+    """
 
 
 @image.command()
@@ -33,7 +39,14 @@ def build(folder: Path, tag: str | None, build_args: tuple[str, ...]) -> None:
 
 @image.command()
 @click.argument("target", metavar="IMAGE")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for programs.",
+)
 @click.pass_context
 def check(ctx: click.Context, target: str, form: str) -> None:
     """Run the protocol's golden dialogues against IMAGE (a name, or a folder to build).

@@ -13,7 +13,7 @@ from harness.errors import FumehoodError
 COMMANDS = {
     "audit": "Verify stored evidence.",
     "doctor": "Check the engine and say what to do about what is wrong.",
-    "gc": "Remove containers and scratch that have no living owner.",
+    "gc": "Remove containers and image copies that nobody uses any more.",
     "image": "Build agent images and check that they speak the protocol.",
     "init": "Write a pack, an agent and a CI workflow that pass as they stand.",
     "pack": "Validate and show packs.",

@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 _PATH = click.Path(exists=True, path_type=Path)
-_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+_FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for programs.",
+)
 
 
 @click.group()

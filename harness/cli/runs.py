@@ -16,8 +16,21 @@ if TYPE_CHECKING:
     from harness.domain.events import Event
     from harness.domain.run import RunSummary
 
-_STORE = click.option("--store", type=click.Path(path_type=Path), default=Path(".fumehood"), show_default=True)
-_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+_STORE = click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    default=Path(".fumehood"),
+    show_default=True,
+    help="Folder of the runs and their evidence.",
+)
+_FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for programs.",
+)
 _COLUMNS = ("run", "pack", "agents", "done", "passed", "result")
 _WHOLE = ("run", "trials", "done", "passed", "result")
 """Columns that are never broken; at 80 columns the names beside them fold."""
