@@ -27,7 +27,6 @@ _FOLDERS: dict[str, str] = {
     "NUMBA_CACHE_DIR": "cache/numba",
     "TIKTOKEN_CACHE_DIR": "cache/tiktoken",
     "NLTK_DATA": "cache/nltk",
-    "PYTHONPYCACHEPREFIX": "cache/pycache",
     "GOCACHE": "cache/go",
 }
 _FIXED: dict[str, str] = {

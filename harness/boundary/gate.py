@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from harness.boundary.schema import ArgumentCheck
@@ -37,8 +38,14 @@ class Gate:
 
     def _check(self, name: str) -> ArgumentCheck:
         if name not in self._checks:
-            self._checks[name] = ArgumentCheck(name, self._tools[name].input_schema)
+            self._checks[name] = _compiled(name, json.dumps(self._tools[name].input_schema, sort_keys=True))
         return self._checks[name]
+
+
+@lru_cache(maxsize=512)
+def _compiled(name: str, schema: str) -> ArgumentCheck:
+    """One check per tool for all trials of a process: compiling costs more than a short trial's other rules."""
+    return ArgumentCheck(name, json.loads(schema))
 
 
 def _denied(name: str, violation: Violation) -> Decision:
