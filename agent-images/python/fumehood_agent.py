@@ -321,9 +321,10 @@ def main(argv):
     try:
         module = importlib.import_module(module_name)
         handler = getattr(module, attribute or "agent")
-    except BaseException:
+    except BaseException as error:
         traceback.print_exc()
-        print("fumehood_agent: cannot load %s:%s" % (module_name, attribute or "agent"), file=sys.stderr)
+        what = (module_name, attribute or "agent", type(error).__name__, error)
+        print("fumehood_agent: cannot load %s:%s: %s: %s" % what, file=sys.stderr)
         leave(1)
     about = dict({"name": module_name}, **getattr(module, "AGENT", {}))
     serve(channel, handler, about)

@@ -15,7 +15,11 @@ from harness.errors import ImageInvalid, ImageMissing, UsageError
 OURS = "fumehood/"
 STAND_IN = "fumehood-base/"
 _BASE = re.compile(r"^\s*ARG\s+BASE=[\"']?([^\s\"']+)", re.MULTILINE)
-_REFERENCE = re.compile(r"(?:[\w.-]+(?::\d+)?/)?[a-z0-9._/-]+(?::[\w.-]+)?(?:@?sha256:[0-9a-f]+)?", re.ASCII)
+_REFERENCE = re.compile(
+    r"(?:(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:))(?::\d+)?/)?[a-z0-9._/-]+(?::[\w.-]+)?(?:@?sha256:[0-9a-f]+)?",
+    re.ASCII,
+)
+"""[registry/]path[:tag][@digest], or an id. What comes before the first slash is a registry only with a dot or port."""
 _MAX_CHAIN = 5
 
 

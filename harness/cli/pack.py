@@ -60,7 +60,7 @@ def show(path: Path, scenario: str | None, form: str) -> None:
     \b
     Example:
       fumehood pack show packs/core
-      fumehood pack show packs/core policy-premium --format json
+      fumehood pack show packs/core returns-premium --format json
     """
     from harness.app.packs import load
     from harness.errors import UsageError

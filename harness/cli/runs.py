@@ -88,7 +88,7 @@ def show(run: str, trial: str | None, store: Path, form: str) -> None:
     \b
     Example:
       fumehood runs show last
-      fumehood runs show last reference-support/policy-premium/1
+      fumehood runs show last reference-support/returns-premium/1
     """
     from harness.app import stored
 

@@ -93,7 +93,11 @@ def _trajectory(data: Mapping[str, Any]) -> str:
 
 
 def _stderr(data: Mapping[str, Any]) -> str:
-    return f"{data.get('total_bytes')} bytes, {data.get('dropped_bytes')} dropped: {data.get('text')}"
+    """The end of it: what a process says last is why it ended."""
+    text = str(data.get("text")).rstrip("\n")
+    start = max(0, len(text) - _LIMIT * 3 // 4)
+    before = f"({start} characters before: --format json) … " if start else ""
+    return f"{data.get('total_bytes')} bytes, {data.get('dropped_bytes')} dropped: {before}{text[start:]}"
 
 
 def _named(data: Mapping[str, Any]) -> str:

@@ -59,13 +59,22 @@ def test_any_folder_name_gives_a_valid_tag(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["a", "a:1", "localhost:5000/a/b:V1", "A.example/b", "a@sha256:" + "0f" * 32, "sha256:" + "0f" * 32, "0f" * 6],
+    [
+        "a",
+        "a:1",
+        "localhost:5000/a/b:V1",
+        "Host:5000/a",
+        "A.example/b",
+        "a@sha256:" + "0f" * 32,
+        "sha256:" + "0f" * 32,
+        "0f" * 6,
+    ],
 )
 def test_any_form_of_an_image_name_is_one(name: str) -> None:
     assert locate_agent(name) == (name, name)
 
 
-@pytest.mark.parametrize("name", ["Upper/Case", "a b", "a:b:c", "a\n", "-x y"])
+@pytest.mark.parametrize("name", ["Upper/Case", "Up/case", "a b", "a:b:c", "a\n", "-x y"])
 def test_what_is_neither_folder_nor_image_name_is_a_usage_error(name: str) -> None:
     with pytest.raises(UsageError, match="neither a folder nor an image name"):
         locate_agent(name)

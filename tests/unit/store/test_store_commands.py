@@ -205,6 +205,7 @@ def test_a_cut_off_transcript_shows_what_there_is_and_exits_1(cli: Cli, make_run
         ("ready", {"agent": 7}, "7, protocol null"),
         ("invoke", {"input": "hi", "tools": [{"name": "look", "input_schema": {}}]}, 'tools ["look"], input: hi'),
         ("exit", {"code": 137, "oom_killed": True, "signal": None, "peak_memory_bytes": 2**20}, "oom_killed, 1.0 MiB"),
+        ("stderr", {"text": "x" * 900 + " KeyError: 'k'\n"}, "xx KeyError: 'k'"),
         ("cancel", {"end": "pack_error", "reason": "no reply", "detail": {}}, "pack_error: no reply"),
     ],
 )
