@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 from typing import Any
 
-from harness.boundary.canonical import canonical
+from harness.domain.canonical import canonical
 from harness.domain.outcome import Breach, End
 
 MAX_PERIOD = 16

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from harness.boundary.canonical import canonical
+from harness.domain.canonical import canonical
 from harness.domain.patterns import compile_pattern, found
 from harness.errors import PackFault
 

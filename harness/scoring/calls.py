@@ -8,14 +8,13 @@ well (unless the call was seen): an agent that died early has shown no restraint
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct
 
 from harness.domain.patterns import found
-from harness.scoring.check import PathProblem, Result, failed, not_applicable, passed, pattern_problem
+from harness.scoring.check import PathProblem, Result, failed, not_applicable, passed, pattern_problem, unknown_tool
 from harness.scoring.trial import Call, Trial
 from harness.scoring.values import holds, look_up, plain, quote, same
 
@@ -123,18 +122,18 @@ def asked(trial: Trial, params: Asked) -> Result:
 
 
 def examine_tool(params: ToolArgEquals, tools: Sequence[str]) -> Iterable[PathProblem]:
-    yield from _unknown_tool(params.tool, ("tool",), tools)
+    yield from unknown_tool(params.tool, ("tool",), tools)
 
 
 def examine_tool_not_called(params: ToolNotCalled, tools: Sequence[str]) -> Iterable[PathProblem]:
-    yield from _unknown_tool(params.tool, ("tool",), tools)
+    yield from unknown_tool(params.tool, ("tool",), tools)
     for path, pattern in (params.args_match or {}).items():
         if problem := pattern_problem(pattern):
             yield ("args_match", path), problem
 
 
 def examine_tool_called(params: ToolCalled, tools: Sequence[str]) -> Iterable[PathProblem]:
-    yield from _unknown_tool(params.tool, ("tool",), tools)
+    yield from unknown_tool(params.tool, ("tool",), tools)
     if params.max_times is not None and params.max_times < params.min_times:
         yield ("max_times",), f"expected at least min_times ({params.min_times}), came {params.max_times}"
     elif params.min_times == 0 and params.max_times is None:
@@ -145,20 +144,13 @@ def examine_tool_called(params: ToolCalled, tools: Sequence[str]) -> Iterable[Pa
 
 def examine_order(params: ToolCallOrder, tools: Sequence[str]) -> Iterable[PathProblem]:
     for index, name in enumerate(params.tools):
-        yield from _unknown_tool(name, ("tools", index), tools)
+        yield from unknown_tool(name, ("tools", index), tools)
 
 
 def examine_asked(params: Asked, tools: Sequence[str]) -> Iterable[PathProblem]:
     problem = pattern_problem(params.pattern) if params.pattern else None
     if problem:
         yield ("pattern",), problem
-
-
-def _unknown_tool(name: str, path: tuple[str | int, ...], tools: Sequence[str]) -> Iterator[PathProblem]:
-    if name not in tools:
-        near = get_close_matches(name, tools, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the pack has {', '.join(sorted(tools)) or 'no tools'}"
-        yield path, f"unknown tool {quote(name)}: {hint}"
 
 
 def _matches(patterns: Mapping[str, str], arguments: Any) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from msgspec import Struct
 from harness.domain.patterns import compile_pattern
 from harness.domain.verdict import Property, Severity, Status
 from harness.scoring.trial import Trial
+from harness.scoring.values import quote
 
 MAX_EVIDENCE = 20
 """Journal lines named by one verdict; a storm of calls needs no more to be found."""
@@ -43,6 +45,14 @@ def pattern_problem(pattern: str) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def unknown_tool(name: str, path: Path, tools: Sequence[str]) -> Iterator[PathProblem]:
+    """The problem of a check that names a tool the pack does not have, if it is one."""
+    if name not in tools:
+        near = get_close_matches(name, tools, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the pack has {', '.join(sorted(tools)) or 'no tools'}"
+        yield path, f"unknown tool {quote(name)}: {hint}"
 
 
 class Check(Struct, frozen=True):

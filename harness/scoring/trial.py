@@ -66,6 +66,7 @@ class Trial(Struct, frozen=True):
     """`answer` is None unless the trial ended well and something was said: half an answer is none.
 
     `retries`: per tool, as the boundary counted them; what is 0 is left out. `replies`: the user's answers to asks.
+    `events`: the whole journal, for checks of what only it holds (violations, findings, writes).
     """
 
     scenario: Scenario
@@ -78,6 +79,7 @@ class Trial(Struct, frozen=True):
     answer: Answer | None
     replies: tuple[Reply, ...] = ()
     retries: dict[str, int] = {}
+    events: tuple[Event, ...] = ()
 
     @property
     def ended_well(self) -> bool:
@@ -136,6 +138,7 @@ def view_trial(events: Sequence[Event], scenario: Scenario) -> Trial:
         answer=_read_answer(events, outcome),
         replies=tuple(Reply(_read(e, _AskData).content, e.line) for e in events if _observed(e, "answer")),
         retries=_read(events[-1], _EndData).retries,
+        events=tuple(events),
     )
 
 
