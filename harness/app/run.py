@@ -107,6 +107,8 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
         raise UsageError(what, "leave --agent out" if selftest else "name one with --agent IMAGE_OR_DIR")
     limits = limits_from(request.limits, *((SELFTEST_LIMITS,) if selftest else ()))
     engine = wiring.engine()
+    if request.runtime:
+        wiring.require_runtime(request.runtime)
     fleet = await (gather_probes(engine, scenarios, say) if selftest else gather(engine, request.agents, say))
     plan = RunPlan(
         created=_now(),

@@ -142,6 +142,8 @@ def test_no_engine_exits_6_with_a_remedy_and_nothing_else(tmp_path: Path, comman
         (("--limit", "wal_ms=5"), "did you mean wall_ms"),
         (("--limit", "wall_ms"), "KEY=VALUE"),
         (("--only", "no-such"), "--only no-such"),
+        (("--runtime", "no-such-runtime"), "no-such-runtime"),
+        (("--agent", "Up/x"), "neither a folder nor an image name: Up/x"),
         (("--agent", "./no/such/folder"), "./no/such/folder"),
         (("--resume", "20000101-000000-abcdef"), "20000101-000000-abcdef"),
     ],
