@@ -185,8 +185,8 @@ class Retries(Protocol):
 class CanaryWatch(Protocol):
     """Knows the planted values again, in whatever encoding they come back."""
 
-    def check(self, value: Any) -> list[str]:
-        """Names of the canaries that appear in `value`."""
+    def check(self, value: Any, beside: Sequence[str] = ()) -> list[str]:
+        """Names of the canaries that appear in `value`, or in `beside`: the id and name of a call."""
         ...
 
 

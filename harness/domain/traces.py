@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.domain.encodings import LOWER, base64_needles, to_bytes, views
@@ -45,9 +45,14 @@ class CanaryWatch:
         self._exact = tuple((form, name) for name, value in canaries.items() for form in _exact_traces(value))
         self._tails: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
-    def check(self, value: Any) -> list[str]:
-        """Names of the canaries that `value` (text or JSON) holds or completes, in the order they were planted."""
-        joined = {channel: self._tails.pop(channel, "") + text for channel, text in self._channels(value)}
+    def check(self, value: Any, beside: Sequence[str] = ()) -> list[str]:
+        """Names of the canaries that `value` (text or JSON) holds or completes, in the order they were planted.
+
+        `beside`: short texts that come with each value (a call's id and name), joined each with its predecessors
+        alone, so that they do not stand between the halves of something split over values.
+        """
+        channels = [*self._channels(value), *((("beside", str(i)), text) for i, text in enumerate(beside))]
+        joined = {channel: self._tails.pop(channel, "") + text for channel, text in channels}
         found: set[str] = set()
         # one look at everything first: most values hold nothing, and this runs for every call
         suspect = bool(self._search("\0".join(joined.values())))

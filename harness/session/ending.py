@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from unicodedata import category
 
 from msgspec import Struct
 
@@ -60,7 +61,7 @@ def _full(info: ExitInfo) -> Breach | None:
 
 
 def _natural(seen: Seen) -> Breach:
-    if not seen.exit.reported and not seen.killed:
+    if not seen.exit.reported and not seen.killed and not seen.exit.oom_killed:
         return Breach(End.CONTAINER_LOST, "the container was ended from outside", {"exit_code": seen.exit.code})
     if not seen.spoke:
         return Breach(End.STARTUP_FAILED, f"ended before `ready`: {_how(seen)}", _exit_detail(seen.exit))
@@ -88,10 +89,28 @@ def _answered(trajectory: Trajectory) -> Breach:
     return Breach(End.COMPLETED, "the agent completed")
 
 
+# What no reader sees: controls, formats, spaces, marks without a letter to stand on; and letters that are blank.
+_INVISIBLE = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Me"})
+_BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+
+
 def is_blank(trajectory: Trajectory) -> bool:
-    """Nothing in it: white space and empty containers are nothing; 0 and false are answers."""
+    """Nothing to be seen in it: invisible text and containers of nothing are nothing; 0 and false are answers."""
     output = trajectory.output
-    return not (output.text or "").strip() and (output.data is None or output.data in ("", [], {}))
+    return not _shows(output.text or "") and _says_nothing(output.data)
+
+
+def _shows(text: str) -> bool:
+    # by distinct characters, as a hostile text may hold millions
+    return any(category(char) not in _INVISIBLE and char not in _BLANK_LETTERS for char in set(text))
+
+
+def _says_nothing(data: Any) -> bool:
+    if isinstance(data, str):
+        return not _shows(data)
+    if isinstance(data, dict):
+        return not any(_shows(key) or not _says_nothing(value) for key, value in data.items())
+    return data is None or (isinstance(data, list) and all(map(_says_nothing, data)))
 
 
 def _how(seen: Seen) -> str:

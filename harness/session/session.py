@@ -98,7 +98,7 @@ def _findings(ended: Ended, answered: bool) -> list[tuple[str, str]]:
     found = []
     if ended.killed and answered:
         found.append(("did_not_exit", "the agent gave its answer but did not exit until it was signalled"))
-    if ended.exit.reported and not ended.exit.observed:
+    if not ended.exit.observed:
         found.append(("not_watched", "system calls could not be watched: attempts to write or connect are not known"))
     if ended.exit.dropped:
         found.append(("truncated", f"{ended.exit.dropped} more attempts to write or connect are not listed"))

@@ -28,6 +28,9 @@ class Tail:
     def text(self, scrub: Callable[[str], str]) -> str:
         """The kept tail as text, scrubbed before it is cut to size; invalid bytes replaced."""
         whole = scrub(b"".join(self._parts).decode("utf-8", "replace"))
+        if self._held < self.total:
+            # Half a secret may stand at the front, and masks may have made the rest shorter than what is kept.
+            whole = whole[SPARE:]
         return whole if self.total <= self._keep else whole[-self._keep :]
 
     @property
