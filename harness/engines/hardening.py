@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from typing import Any
 
 from harness.engines.guard import FREE_PATHS, GUARD_PATH
 from harness.engines.prepared import Prepared
-from harness.ports import ContainerSpec
+from harness.errors import ImageInvalid
+from harness.ports import ContainerSpec, ImageInfo
+
+_NOT_THE_IMAGES = ("/proc", "/sys", "/dev", posixpath.dirname(GUARD_PATH))
 
 
 def container_body(spec: ContainerSpec, prepared: Prepared, nonce: str) -> dict[str, Any]:
@@ -46,7 +50,7 @@ def container_body(spec: ContainerSpec, prepared: Prepared, nonce: str) -> dict[
                 {"Name": "core", "Soft": 0, "Hard": 0},
             ],
             "Tmpfs": {path: _tmpfs(limits.scratch_bytes, prepared.user) for path in spec.writable},
-            "Mounts": [_hidden_volume(path) for path in image.volumes if path not in spec.writable],
+            "Mounts": [_hidden_volume(path) for path in _volumes(image) if path not in spec.writable],
             "LogConfig": {"Type": "none", "Config": {}},
             "AutoRemove": False,
             "RestartPolicy": {"Name": "no"},
@@ -60,6 +64,21 @@ def _tmpfs(size: int, user: str) -> str:
     # One inode per 4 kB, or tiny files would fill memory that the size does not count.
     uid, gid = user.split(":")
     return f"rw,exec,nosuid,nodev,size={size},mode=1777,uid={uid},gid={gid},nr_inodes={max(64, size // 4096)}"
+
+
+def _volumes(image: ImageInfo) -> list[str]:
+    """Its volumes in normal form. ImageInvalid where one, or its work folder, lies in what is the kernel's or ours.
+
+    A mount there would hide from the guard what it reads; a work folder there is a known way out of a container.
+    """
+    found = sorted({posixpath.normpath("/" + path.lstrip("/")) for path in image.volumes})
+    workdir = posixpath.normpath("/" + image.workdir.lstrip("/"))
+    for what, path in (("WORKDIR", workdir), *(("VOLUME", path) for path in found)):
+        if (path == "/" and what == "VOLUME") or any(
+            path == own or path.startswith(own + "/") for own in _NOT_THE_IMAGES
+        ):
+            raise ImageInvalid(f"image {image.ref} has {what} {path[:200]!r}", "name a folder of the image's own")
+    return found
 
 
 def _hidden_volume(path: str) -> dict[str, Any]:
