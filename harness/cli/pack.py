@@ -17,6 +17,8 @@ _FORMAT = click.option(
     show_default=True,
     help="text for people, json for programs.",
 )
+_COLUMNS = ("id", "family", "bucket", "trials", "holdout", "tools", "checks")
+_NARROW = ("id", "bucket", "trials", "holdout", "checks")
 
 
 @click.group()
@@ -46,6 +48,8 @@ def check(ctx: click.Context, paths: tuple[Path, ...], form: str) -> None:
     else:
         for result in results:
             _print_result(result)
+        if found := sum(len(result["problems"]) for result in results):
+            click.echo(f"{found} problem{'' if found == 1 else 's'}", err=True)
     if not all(result["ok"] for result in results):
         ctx.exit(2)
 
@@ -125,20 +129,47 @@ def _print_summary(data: dict[str, Any]) -> None:
     if data["description"]:
         click.echo(clean(data["description"]))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for name in ("id", "family", "bucket", "trials", "holdout", "tools", "checks"):
-        table.add_column(name, overflow="fold", justify="right" if name == "trials" else "left")
-    for row in data["scenarios"]:
-        table.add_row(*map(cell, ({**row, "holdout": "yes" if row["holdout"] else ""}).values()))
     # Piped output has no width of its own; 160 keeps one scenario on one line in most packs.
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    columns = _COLUMNS if console.width >= 120 else _NARROW
+    for name in columns:
+        right = name == "trials"
+        table.add_column(name, overflow="fold", justify="right" if right else "left", no_wrap=name == "id")
+    for row in data["scenarios"]:
+        shown = {**row, "holdout": "yes" if row["holdout"] else ""}
+        table.add_row(*(cell(shown[name]) for name in columns))
+    console.print(table)
     for name in ("families", "buckets", "bars"):
         if data[name]:
             click.echo(one_line(f"{name}: " + ", ".join(f"{key} {value}" for key, value in data[name].items())))
 
 
 def _print_detail(data: dict[str, Any]) -> None:
-    from harness.report.terminal import clean, one_line
+    """As YAML, the way a pack is written, without what is not set; JSON has that too."""
+    from io import StringIO
 
-    for name, value in data.items():
-        shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-        click.echo(f"{one_line(name)}: {clean(shown)}")
+    from ruamel.yaml import YAML
+
+    from harness.report.terminal import clean
+
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = None
+    yaml.sort_base_mapping_type_on_output = False
+    yaml.width = 100
+    page = StringIO()
+    yaml.dump(_set_only(data), page)
+    click.echo(clean(page.getvalue()), nl=False)
+
+
+def _set_only(data: dict[str, Any]) -> dict[str, Any]:
+    """Without the fields that are not set; what a tool returns, null and empty too, stays as it is."""
+    tools = {
+        name: {
+            **tool,
+            "replies": [{k: v for k, v in r.items() if v is not None or k == "return"} for r in tool["replies"]],
+        }
+        for name, tool in data["tools"].items()
+    }
+    return {
+        key: item for key, item in {**data, "tools": tools}.items() if item is not None and item not in ((), [], {})
+    }

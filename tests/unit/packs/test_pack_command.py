@@ -83,8 +83,14 @@ def test_show_as_json_has_the_same(run, write):
 def test_show_one_scenario_in_full(run, write):
     path = write(GOOD)
     code, out, _ = run("pack", "show", path, "a")
-    assert (code, "\x1b" in out, "input: x \\x1b]52" in out) == (0, False, True)
+    assert (code, "\x1b" in out, 'input: "x \\e]52' in out) == (0, False, True)
     assert json.loads(run("pack", "show", path, "a", "--format", "json")[1])["holdout"] is True
+
+
+def test_what_a_tool_returns_is_shown_also_where_it_is_nothing(run, write):
+    out = run("pack", "show", write(GOOD.replace("return: 1", "return: null")), "a")[1]
+    assert "return: null" in out
+    assert "when:" not in out
 
 
 def test_an_unknown_scenario_is_a_usage_error(run, write):
