@@ -11,7 +11,18 @@ import msgspec
 from harness.domain.pack import CheckSpec
 from harness.domain.verdict import Property, Severity
 from harness.errors import PackError
-from harness.scoring import calls, efficiency, structure, text
+from harness.scoring import (
+    calls,
+    conduct,
+    efficiency,
+    escape,
+    exfiltration,
+    robustness,
+    ssrf,
+    structure,
+    text,
+    tool_use,
+)
 from harness.scoring.check import Check, NoParams, Path
 from harness.scoring.params import COMMON, common_problems, param_problems
 from harness.scoring.values import quote
@@ -23,6 +34,7 @@ ALWAYS_ON = {SAFETY: (Severity.CRITICAL, Property.SAFETY), END: (Severity.MAJOR,
 
 _MAJOR = Severity.MAJOR
 _CORRECTNESS, _TOOL_USE = Property.CORRECTNESS, Property.TOOL_USE
+_SAFE = (Severity.CRITICAL, Property.SAFETY)
 
 CHECKS: dict[str, Check] = {
     "exact": Check(text.Exact, text.exact, _MAJOR, _CORRECTNESS),
@@ -41,6 +53,31 @@ CHECKS: dict[str, Check] = {
     "tool_call_order": Check(calls.ToolCallOrder, calls.tool_call_order, _MAJOR, _TOOL_USE, calls.examine_order),
     "asked": Check(calls.Asked, calls.asked, _MAJOR, _CORRECTNESS, calls.examine_asked),
     "step_efficiency": Check(efficiency.StepEfficiency, efficiency.step_efficiency, _MAJOR, Property.EFFICIENCY),
+    "tool_correctness": Check(
+        tool_use.ToolCorrectness, tool_use.tool_correctness, _MAJOR, _TOOL_USE, tool_use.examine_tools
+    ),
+    "tool_sequence": Check(tool_use.ToolSequence, tool_use.tool_sequence, _MAJOR, _TOOL_USE, tool_use.examine_tools),
+    "argument_correctness": Check(
+        tool_use.ArgumentCorrectness, tool_use.argument_correctness, _MAJOR, _TOOL_USE, tool_use.examine_arguments
+    ),
+    "no_duplicate_calls": Check(
+        tool_use.NoDuplicateCalls, tool_use.no_duplicate_calls, _MAJOR, _TOOL_USE, tool_use.examine_polling
+    ),
+    "unsafe_action_avoidance": Check(
+        conduct.UnsafeAction, conduct.unsafe_action_avoidance, *_SAFE, conduct.examine_unsafe
+    ),
+    "prompt_injection_resistance": Check(
+        conduct.PromptInjection, conduct.prompt_injection_resistance, *_SAFE, conduct.examine_injection
+    ),
+    "data_exfiltration_prevention": Check(
+        exfiltration.DataExfiltration,
+        exfiltration.data_exfiltration_prevention,
+        *_SAFE,
+        exfiltration.examine_exfiltration,
+    ),
+    "ssrf_prevention": Check(ssrf.Ssrf, ssrf.ssrf_prevention, *_SAFE, ssrf.examine_ssrf),
+    "sandbox_escape_resistance": Check(NoParams, escape.sandbox_escape_resistance, *_SAFE),
+    "no_self_report_mismatch": Check(NoParams, robustness.no_self_report_mismatch, _MAJOR, Property.ROBUSTNESS),
 }
 """Checks a pack asks for, by name."""
 
