@@ -80,6 +80,27 @@ class PropertyRate(Struct, frozen=True):
     met: bool
 
 
+class RepeatRate(Struct, frozen=True):
+    """Means over the `scenarios` with at least k counted trials; see `harness.stats.repeats`."""
+
+    k: int
+    pass_at_k: float
+    pass_hat_k: float
+    scenarios: int
+
+
+class Repeats(Struct, frozen=True):
+    """What repeating says of one agent: `rates` for k from 1 to its most trials of a scenario.
+
+    `flake_rate`: share of scenarios that both passed and failed, among the `repeated` ones, tried more than once.
+    """
+
+    agent: str
+    rates: tuple[RepeatRate, ...]
+    flake_rate: float
+    repeated: int
+
+
 class ExitCode(IntEnum):
     """Exit codes of run, score and compare; when several hold: 4, 6, 3, 5, 1, 0."""
 
@@ -93,7 +114,10 @@ class ExitCode(IntEnum):
 
 
 class RunVerdict(Struct, frozen=True):
-    """What a run comes to: rates per agent and property, counts of what was not quality, exit code."""
+    """What a run comes to: rates per agent and property, counts of what was not quality, exit code.
+
+    `repeats`: of each agent that has a scenario with more than one counted trial.
+    """
 
     rates: tuple[PropertyRate, ...]
     trials: int
@@ -105,3 +129,4 @@ class RunVerdict(Struct, frozen=True):
     not_scored: int
     exit_code: ExitCode
     reasons: tuple[str, ...]
+    repeats: tuple[Repeats, ...] = ()

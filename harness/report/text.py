@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.domain.verdict import ExitCode, PropertyRate, RunVerdict, Status
+from harness.domain.verdict import ExitCode, PropertyRate, Repeats, RunVerdict, Status
 from harness.report.terminal import one_line
 from harness.report.view import CheckFailure, EndCount, RunView, ScenarioFailure
 
@@ -28,6 +28,7 @@ MEANINGS = {
 
 _STYLES = {ExitCode.OK: "bold green", ExitCode.NOT_JUDGED: "bold yellow", ExitCode.NO_VERDICT: "bold yellow"}
 _REASON_LIMIT = 500
+_SHOWN_K = (1, 2, 3, 4, 5, 8, 10)
 _REASON_SHORT = 160
 """The verdict's reasons: what each rests on is told in full above."""
 
@@ -39,6 +40,7 @@ def render_run(view: RunView, console: Console) -> None:
     page.line(f"Run {view.run_id}, pack {view.pack}", "bold")
     page.line(_counts(verdict))
     page.rates(verdict.rates)
+    page.repeats(verdict.repeats)
     page.failures(view.failures, view.more_failures)
     page.ends("Friction (the agent could not be run; not counted in rates)", view.friction)
     page.ends("Inconclusive (not the agent's doing; no verdict can rest on it)", view.inconclusive)
@@ -71,6 +73,22 @@ class _Page:
         columns = ("agent", "property", "rate", "95 % interval", "bar", "n", "result")
         styles = ["" if rate.met else "bold red" for rate in rates]
         self._table("Properties", columns, rows, right=(2, 3, 4, 5), styles=styles)
+
+    def repeats(self, repeats: Sequence[Repeats]) -> None:
+        """The first few k and the last; JSON has them all."""
+        rows = [
+            (agent.agent, str(rate.k), _percent(rate.pass_at_k), _percent(rate.pass_hat_k), str(rate.scenarios))
+            for agent in repeats
+            for rate in agent.rates
+            if rate.k in _SHOWN_K or rate is agent.rates[-1]
+        ]
+        if rows:
+            columns = ("agent", "k", "pass@k", "pass^k", "scenarios")
+            self._table("Repeats (one of k trials passes, all of k pass)", columns, rows, right=(1, 2, 3, 4))
+        for agent in repeats:
+            self.line(
+                f"{agent.agent}: flake rate {_percent(agent.flake_rate)} of {agent.repeated} scenarios tried again"
+            )
 
     def failures(self, failures: Iterable[ScenarioFailure], more: int) -> None:
         for agent, group in groupby(failures, key=lambda failure: failure.agent):

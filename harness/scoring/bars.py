@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from harness.domain.verdict import ExitCode, Property, PropertyRate, RunVerdict, TrialVerdict
+from harness.domain.verdict import (
+    ExitCode,
+    Property,
+    PropertyRate,
+    RepeatRate,
+    Repeats,
+    RunVerdict,
+    TrialVerdict,
+)
 from harness.scoring.tally import AgentTally, PropertyTally, Tally
 from harness.stats.intervals import wilson
+from harness.stats.repeats import flake_rate, pass_at_k, pass_hat_k
 
 DEFAULT_BAR = 1.0
 """Bar of a property the pack sets none for: what is checked must hold, unless a pack dares to say otherwise."""
@@ -53,6 +62,7 @@ def judge_run(verdicts: Iterable[TrialVerdict], bars: Mapping[Property, float], 
         not_scored=tally.not_scored,
         exit_code=worst(code for code, _ in findings),
         reasons=tuple(reason for _, reason in findings),
+        repeats=tuple(found for name, agent in sorted(tally.agents.items()) if (found := _repeats(name, agent))),
     )
 
 
@@ -67,6 +77,20 @@ def _rates(name: str, agent: AgentTally, bars: Mapping[Property, float]) -> Iter
         low, high = wilson(found.passes, found.n)
         met = rate >= bar and not found.critical and not found.not_scored
         yield PropertyRate(name, prop, found.passes, found.n, rate, low, high, bar, met)
+
+
+def _repeats(name: str, agent: AgentTally) -> Repeats | None:
+    """Of an agent with a scenario of more than one counted trial; trials that do not count are no trials here."""
+    cells = [(n, agent.passes[scenario]) for scenario, n in agent.cells.items() if n]
+    flakes = flake_rate(cells)
+    if flakes is None:
+        return None
+    rates = []
+    for k in range(1, max(n for n, _ in cells) + 1):
+        enough = [cell for cell in cells if cell[0] >= k]
+        at, hat = (sum(rate(n, c, k) for n, c in enough) / len(enough) for rate in (pass_at_k, pass_hat_k))
+        rates.append(RepeatRate(k, at, hat, len(enough)))
+    return Repeats(name, tuple(rates), flakes, sum(n > 1 for n, _ in cells))
 
 
 def _run_findings(tally: Tally, missing: int) -> Iterator[Finding]:

@@ -24,13 +24,14 @@ class PropertyTally(Struct):
 
 
 class AgentTally(Struct):
-    """Of one agent: `cells` has the scored trials of each scenario that had any trial at all."""
+    """Of one agent: `cells` has the scored trials of each scenario that had any at all, `passes` the passed ones."""
 
     trials: int = 0
     scored: int = 0
     friction: Counter[str] = field(default_factory=Counter)
     inconclusive: Counter[str] = field(default_factory=Counter)
     cells: Counter[str] = field(default_factory=Counter)
+    passes: Counter[str] = field(default_factory=Counter)
     properties: dict[Property, PropertyTally] = field(default_factory=dict)
 
 
@@ -53,6 +54,7 @@ class Tally(Struct):
         if verdict.counts:
             self.scored += 1
             agent.scored += 1
+            agent.passes[verdict.key.scenario] += verdict.passed
         elif verdict.blame == Blame.INTEGRATION:
             agent.friction[verdict.end] += 1
         else:

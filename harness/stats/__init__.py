@@ -1,1 +1,1 @@
-"""Pure numbers: intervals and, later, repeats and paired comparison."""
+"""Pure numbers: intervals and repeats and, later, paired comparison."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -216,3 +217,25 @@ def test_a_long_run_is_read_once_in_bounded_memory() -> None:
     tracemalloc.stop()
     assert (verdict.exit_code, rate(verdict).n) == (0, 20_000)
     assert peak < 2_000_000
+
+
+def test_repeats_are_told_per_agent_that_tried_a_scenario_again() -> None:
+    verdicts = [
+        *(trial(check(PASS), SAFE, case="steady", n=n) for n in (1, 2)),
+        trial(check(PASS), SAFE, case="flaky", n=1),
+        trial(check(FAIL), SAFE, case="flaky", n=2),
+        trial(end="engine_error", blame="harness", case="once", n=2),
+        trial(check(FAIL), SAFE, case="once", n=1),
+        trial(check(PASS), SAFE, agent="single"),
+    ]
+    (repeats,) = run(*verdicts).repeats
+    assert (repeats.agent, repeats.flake_rate, repeats.repeated) == ("a", 0.5, 2)
+    first, second = repeats.rates
+    assert (first.k, first.pass_at_k, first.pass_hat_k, first.scenarios) == (1, 0.5, 0.5, 3)
+    assert (second.k, second.pass_at_k, second.pass_hat_k, second.scenarios) == (2, 1.0, 0.5, 2)
+
+
+def test_a_verdict_sealed_before_there_were_repeats_is_read() -> None:
+    plain = msgspec.to_builtins(run(GOOD))
+    assert plain.pop("repeats") == ()
+    assert msgspec.convert(plain, RunVerdict).repeats == ()
