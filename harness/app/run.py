@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import structlog
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 from rich.console import Console
 
 from harness import __version__
@@ -179,7 +179,13 @@ async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console) -> 
             images=ready.fleet.images,
             watcher=progress,
         )
-        return await run_all(specs(plan, ready.scenarios), jobs, parts)
+        return await run_all(specs(_as_found(plan, ready.fleet), ready.scenarios), jobs, parts)
+
+
+def _as_found(plan: RunPlan, fleet: Fleet) -> RunPlan:
+    """The plan with the friction of agents that could be had when it was made and cannot be had any more."""
+    pairs = zip(plan.agents, fleet.agents, strict=True)
+    return structs.replace(plan, agents=tuple(old if old.friction else new for old, new in pairs))
 
 
 def _verdicts(ready: Ready) -> Iterator[TrialVerdict]:

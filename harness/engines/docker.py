@@ -78,6 +78,9 @@ class DockerEngine:
             stream = await call("attach", call=lambda: _attach(self._api, ident))
             await call("start", call=lambda: self._api.start(ident))
             started = True
+        except ContainerLost:
+            self._prepared.pop(spec.image.digest, None)  # its copy may have been deleted: the next try makes it again
+            raise
         finally:
             if not started:
                 with anyio.CancelScope(shield=True):

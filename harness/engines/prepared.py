@@ -7,6 +7,7 @@ import io
 import platform
 import tarfile
 from itertools import islice
+from typing import Any
 
 from docker import APIClient
 from docker import errors as docker_errors
@@ -73,7 +74,10 @@ def prepare(api: APIClient, image: ImageInfo) -> Prepared:
     except docker_errors.NotFound:
         pass
     body = {"Image": image.digest, "Cmd": ["-"], "HostConfig": {"NetworkMode": "none"}}
-    made = api.create_container_from_config(body)
+    try:
+        made = api.create_container_from_config(body)
+    except docker_errors.NotFound as error:
+        raise ImageMissing(f"image {image.ref} is gone", "build it or pull it again") from error
     try:
         user = numeric_user(image.user, lambda path: _read(api, made["Id"], path))
         api.put_archive(made["Id"], "/", _guard_tar(binary))
@@ -85,21 +89,30 @@ def prepare(api: APIClient, image: ImageInfo) -> Prepared:
 
 
 def prune_prepared(api: APIClient, dry_run: bool) -> list[str]:
-    """Remove copies whose source is gone; a copy that is in use stays. Their tags."""
-    there = {image["Id"] for image in api.images(all=True)}
+    """Remove copies whose source has no name any more; a copy that is in use stays. Their tags.
+
+    A source cannot be gone while its copy is there: engines keep an image that another stands on. It is left to
+    the engine's own pruning, so that a run which pinned it can go on.
+    """
+    there = {image["Id"] for image in api.images() if _is_named(image)}
     gone: list[str] = []
     for image in api.images(name=REPOSITORY):
         if (image.get("Labels") or {}).get(SOURCE_LABEL) in there:
             continue
         try:
             if not dry_run:
-                api.remove_image(image["Id"])
+                api.remove_image(image["Id"], noprune=True)
         except docker_errors.APIError as error:
             if error.status_code not in (404, 409):
                 raise
             continue
         gone += image.get("RepoTags") or [image["Id"]]
     return gone
+
+
+def _is_named(image: dict[str, Any]) -> bool:
+    names = [*(image.get("RepoTags") or ()), *(image.get("RepoDigests") or ())]
+    return any(not name.startswith("<none>") for name in names)
 
 
 def _read(api: APIClient, container: str, path: str) -> str:
