@@ -47,6 +47,7 @@ class Driver:
     def __init__(self, container: Container, machine: Machine, rules: Rules, clock: Clock, stderr: Tail) -> None:
         self._container = container
         self._machine = machine
+        self._timers = machine.timers
         self._rules = rules
         self._clock = clock
         self._stderr = stderr
@@ -87,13 +88,13 @@ class Driver:
     async def _watch(self) -> None:
         """Until the session is over or the stream is at its end; looks at the timers meanwhile."""
         while self._finish is None and not self._eof.is_set():
-            self._armed = self._machine.deadline()
+            self._armed = self._timers.first().at
             self._nudge = anyio.Event()
             wake = min(self._armed, self.now() + TICK_MS)
             with anyio.move_on_after(max(0, wake - self.now()) / 1000):
                 await self._nudge.wait()
             if (late := self.now() - wake) > LAG_MS:
-                self._machine.forgive(late)
+                self._timers.forgive(late)
             if self._finish is None and not self._eof.is_set():
                 self._perform(self._machine.on_time(self.now(), self._writing))
 
@@ -102,7 +103,7 @@ class Driver:
     async def _read(self) -> None:
         """Drains both streams to their end, also long after the session is decided."""
         while (chunk := await self._container.receive()) is not None:
-            self._machine.heard(self.now())
+            self._timers.heard(self.now())
             if chunk.stream == "stderr":
                 self._take_stderr(chunk.data)
             else:
@@ -139,7 +140,7 @@ class Driver:
                     # A second one tells of a breach after the trajectory: nothing new to do.
                     self._finish = self._finish or action
                     self._nudge.set()
-        if self._machine.deadline() < self._armed:
+        if self._timers.first().at < self._armed:
             self._nudge.set()
 
     def _post(self, message: HarnessMessage) -> None:

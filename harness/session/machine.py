@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from enum import StrEnum
 from typing import Any
 
@@ -14,6 +13,7 @@ from harness.errors import PackFault
 from harness.ports import ModelAnswer, ToolAnswer
 from harness.session import ending
 from harness.session.rules import Action, CallModel, Finish, Record, ReplyLater, Rules, Send
+from harness.session.timers import Timers
 from harness.session.translate import build_invoke, model_messages
 from protocol import VERSIONS
 from protocol.codec import LineError
@@ -54,15 +54,11 @@ class Machine:
         self.spoke = False
         self.breach: Breach | None = None
         self.trajectory: Trajectory | None = None
-        self.ready_ms = 0
         self.stdout_bytes = 0
-        self._pending: dict[str, tuple[int, ToolCall | ModelCall, ToolAnswer | None]] = {}
+        self._pending: dict[str, tuple[ToolCall | ModelCall, ToolAnswer | None]] = {}
         self._crossed: set[str] = set()
-        self._last_heard = 0
-        self._ended_at = 0
-        self._recent: deque[int] = deque(maxlen=rules.limits.max_messages_per_second + 1)
+        self.timers = Timers(rules.limits, rules.view.budget.max_duration_ms)
         self._lines_after_stop = 0
-        self._forgiven = 0
 
     # ---- input: lines ----
 
@@ -75,10 +71,6 @@ class Machine:
         """The agent no longer reads; what that means shows when it ends."""
         if self.phase in (Phase.STARTING, Phase.WORKING):
             self._record("finding", "observed", {"code": "closed_input", "reason": "the agent closed its stdin"})
-
-    def heard(self, now: int) -> None:
-        """The agent gave a sign of life, on whatever stream; it puts off idle time, never the wall."""
-        self._last_heard = now
 
     def on_bytes(self, count: int) -> list[Action]:
         """Bytes of stdout, counted as they come."""
@@ -98,7 +90,7 @@ class Machine:
         """What one line said, or why it said nothing."""
         if self.phase is Phase.STOPPING:
             return self._after_stop(message)
-        if too_fast := self._rate(now):
+        if too_fast := self.timers.too_fast(now):
             return self.fail(too_fast)
         if isinstance(message, LineError):
             return self.fail(ending.bad_line(message))
@@ -146,7 +138,7 @@ class Machine:
             )
         self.spoke = True
         self.phase = Phase.WORKING
-        self.ready_ms = self._last_heard = now
+        self.timers.ready(now)
         invoke = build_invoke(self._rules.view)
         self._record("invoke", "harness", to_builtins(invoke))
         return [Send(invoke)]
@@ -179,7 +171,8 @@ class Machine:
             return self.fail(Breach(End.PACK_ERROR, fault.message, {"tool": call.name}))
         if not answer.delay_ms:
             return self._tool_done(call, answer)
-        self._pending[call.id] = (now, call, answer)
+        self._pending[call.id] = (call, answer)
+        self.timers.asked(call.id, now)
         return [ReplyLater(call.id, answer.delay_ms)]
 
     def on_due(self, ident: str, now: int) -> list[Action]:
@@ -187,8 +180,8 @@ class Machine:
         waiting = self._pending.pop(ident, None)
         if waiting is None or self.phase is not Phase.WORKING:
             return []
-        _, call, answer = waiting
-        self._last_heard = now
+        call, answer = waiting
+        self.timers.answered(ident, now)
         return self._tool_done(call, answer) if isinstance(call, ToolCall) and answer else []
 
     def _tool_done(self, call: ToolCall, answer: ToolAnswer) -> list[Action]:
@@ -207,7 +200,8 @@ class Machine:
         self._exfiltration(call.request, "a model request", line, call.id)
         if breach := self._rules.ledger.charge("model_call"):
             return self.fail(breach)
-        self._pending[call.id] = (now, call, None)
+        self._pending[call.id] = (call, None)
+        self.timers.asked(call.id, now)
         return [CallModel(call.id, call.request)]
 
     def on_model(self, ident: str, answer: ModelAnswer, now: int) -> list[Action]:
@@ -215,8 +209,8 @@ class Machine:
         waiting = self._pending.pop(ident, None)
         if waiting is None or self.phase is not Phase.WORKING:
             return []
-        call = waiting[1]
-        self._last_heard = now
+        call = waiting[0]
+        self.timers.answered(ident, now)
         usage = {
             "input_tokens": answer.input_tokens,
             "output_tokens": answer.output_tokens,
@@ -261,7 +255,6 @@ class Machine:
     def _trajectory(self, message: Trajectory, now: int) -> list[Action]:
         self.trajectory = message
         self.phase = Phase.ENDED
-        self._ended_at = now
         self._rules.ledger.freeze()
         said = to_builtins(message)
         line = self._record("trajectory", "reported", {k: v for k, v in said.items() if k != "type"})
@@ -318,51 +311,12 @@ class Machine:
         self._record("cancel", "harness", {"reason": breach.reason, "end": breach.end.value, "detail": breach.detail})
         return [Finish(f"{breach.end.value}: {breach.reason}")]
 
-    # ---- time ----
-
-    def deadline(self) -> int:
-        """When `on_time` must be asked next."""
-        return min(at for at, _ in self._timers()) + self._forgiven
-
-    def forgive(self, ms: int) -> None:
-        """Time in which the harness was busy with something else, such as a neighbour's hostile line."""
-        self._forgiven += ms
-
     def on_time(self, now: int, writing: bool) -> list[Action]:
-        """Fires the timer that was over first. Idle time does not run while the agent waits for us."""
-        if writing or self._pending:
-            self._last_heard = now
-        at, breach = min(self._timers(), key=lambda timer: timer[0])
-        return self.fail(breach) if at + self._forgiven <= now else []
-
-    def _timers(self) -> list[tuple[int, Breach]]:
-        limits = self._rules.limits
-        if self.phase is Phase.STARTING:
-            return [(limits.startup_ms, ending.timer(End.STARTUP_FAILED, "startup_ms", limits.startup_ms))]
-        if self.phase is not Phase.WORKING:
-            return [(1 << 60, ending.timer(End.TIMEOUT, "none", 0))]
-        wall_name, wall = "wall_ms", limits.wall_ms
-        budget = self._rules.view.budget.max_duration_ms
-        if budget is not None and budget <= wall:
-            wall_name, wall = "max_duration_ms", budget
-        timers = [(self.ready_ms + wall, ending.timer(End.TIMEOUT, wall_name, wall))]
-        timers += [
-            (since + limits.call_ms, ending.timer(End.CALL_TIMEOUT, "call_ms", limits.call_ms))
-            for since, _, _ in self._pending.values()
-        ]
-        timers.append((self._last_heard + limits.idle_ms, ending.timer(End.IDLE, "idle_ms", limits.idle_ms)))
-        return timers
-
-    def _rate(self, now: int) -> Breach | None:
-        limit = self._rules.limits.max_messages_per_second
-        self._recent.append(now)
-        if len(self._recent) > limit and now - self._recent[0] < 1000:
-            return Breach(
-                End.OUTPUT_LIMIT,
-                f"more than {limit} messages within a second",
-                {"limit": "max_messages_per_second", "count": limit + 1},
-            )
-        return None
+        """Ends the session where a timer is over. `writing`: a line of ours is still on its way."""
+        if self.phase not in (Phase.STARTING, Phase.WORKING):
+            return []
+        breach = self.timers.fired(now, writing)
+        return self.fail(breach) if breach else []
 
     # ---- evidence ----
 

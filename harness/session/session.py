@@ -67,10 +67,11 @@ class Session:
 
     def _usage(self, ended: Ended) -> Usage:
         used: dict[str, Any] = dict(self._rules.ledger.snapshot())
+        ready = self.machine.timers.ready_ms
         return Usage(
             **used,
-            wall_ms=max(0, ended.ended_ms - self.machine.ready_ms) if self.machine.spoke else 0,
-            startup_ms=self.machine.ready_ms if self.machine.spoke else ended.ended_ms,
+            wall_ms=0 if ready is None else max(0, ended.ended_ms - ready),
+            startup_ms=ended.ended_ms if ready is None else ready,
             stdout_bytes=self.machine.stdout_bytes,
             stderr_bytes=self._stderr.total,
             peak_memory_bytes=ended.exit.peak_memory_bytes,

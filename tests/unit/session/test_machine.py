@@ -32,7 +32,7 @@ class Talk:
             self.say(READY)
 
     def say(self, raw: bytes, now: int = 0) -> list[Any]:
-        self.machine.heard(now)
+        self.machine.timers.heard(now)
         try:
             return self.machine.on_line(decode_agent(raw.rstrip(b"\n")), now)
         except LineError as error:
@@ -130,7 +130,7 @@ def test_call_that_waits_too_long_is_a_call_timeout() -> None:
 def test_wall_timer_names_itself_and_its_value(budget: int | None, name: str, at: int) -> None:
     limits = Limits(wall_ms=5000, idle_ms=60_000)
     talk = Talk(budget=Budget(max_duration_ms=budget), limits=limits)
-    assert talk.machine.deadline() == at
+    assert talk.machine.timers.first().at == at
     assert talk.machine.on_time(at - 1, writing=False) == []
     talk.machine.on_time(at, writing=False)
     assert talk.machine.breach is not None
@@ -139,7 +139,7 @@ def test_wall_timer_names_itself_and_its_value(budget: int | None, name: str, at
 
 def test_startup_has_a_timer_of_its_own_and_does_not_use_up_the_wall() -> None:
     talk = Talk(ready=False, limits=Limits(startup_ms=1000, wall_ms=5000))
-    assert talk.machine.deadline() == 1000
+    assert talk.machine.timers.first().at == 1000
     talk.say(READY, now=900)
     assert talk.machine.on_time(5800, writing=True) == []
     talk.machine.on_time(5900, writing=True)
