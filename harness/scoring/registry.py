@@ -17,6 +17,7 @@ from harness.scoring import (
     efficiency,
     escape,
     exfiltration,
+    fields,
     robustness,
     ssrf,
     structure,
@@ -37,13 +38,17 @@ _CORRECTNESS, _TOOL_USE = Property.CORRECTNESS, Property.TOOL_USE
 _SAFE = (Severity.CRITICAL, Property.SAFETY)
 
 CHECKS: dict[str, Check] = {
-    "exact": Check(text.Exact, text.exact, _MAJOR, _CORRECTNESS),
+    "exact": Check(fields.Exact, fields.exact, _MAJOR, _CORRECTNESS),
     "output_contains": Check(text.Contains, text.output_contains, _MAJOR, _CORRECTNESS),
     "output_not_contains": Check(text.Contains, text.output_not_contains, _MAJOR, _CORRECTNESS),
     "regex": Check(text.Regex, text.regex, _MAJOR, _CORRECTNESS, text.examine_regex),
     "refused": Check(NoParams, text.refused, _MAJOR, _CORRECTNESS),
     "schema_validity": Check(
         structure.SchemaValidity, structure.schema_validity, _MAJOR, _CORRECTNESS, structure.examine_schema
+    ),
+    "json_field_equals": Check(fields.JsonFieldEquals, fields.json_field_equals, _MAJOR, _CORRECTNESS),
+    "field_correctness": Check(
+        fields.FieldCorrectness, fields.field_correctness, _MAJOR, _CORRECTNESS, fields.examine_fields
     ),
     "tool_called": Check(calls.ToolCalled, calls.tool_called, _MAJOR, _TOOL_USE, calls.examine_tool_called),
     "tool_not_called": Check(

@@ -12,20 +12,22 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from harness.domain.patterns import found
 from harness.errors import FumehoodError
 from harness.scoring.check import Path, PathProblem, Result, failed, passed, pattern_problem
-from harness.scoring.text import TEXT_CAP, no_answer
-from harness.scoring.trial import Answer, Trial
+from harness.scoring.extract import data_of
+from harness.scoring.flat import TYPES, is_flat, to_json_schema
+from harness.scoring.text import no_answer
+from harness.scoring.trial import Trial
 from harness.scoring.values import quote
 
 MAX_KEYWORDS = 300_000
 """Keywords evaluated on one answer before giving up: bounds recursive schemas on deep data."""
 
 _work: ContextVar[list[int]] = ContextVar("keywords left")
+_SILENT_KEYWORDS = ("$schema", "$id", "$defs", "$comment", "definitions", "title", "description", "default", "examples")
 _LITERAL_KEYWORDS = ("const", "enum", "default", "examples")
 
 
@@ -34,21 +36,32 @@ class SchemaValidity(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def schema_validity(trial: Trial, params: SchemaValidity) -> Result:
-    """`schema` holds for output.data; without data for the whole text parsed as JSON, which the reason says."""
+    """`schema`, JSON Schema or flat `field: type`, holds for output.data, or for JSON found in the text.
+
+    What was found in the text is named in the reason with how it was found.
+    """
     answer = trial.answer
     if answer is None:
         return no_answer(trial, "an answer that fits the schema")
-    data, note, problem = _data_of(answer)
-    problem = problem or _first_error(params.schema, data)
+    schema = to_json_schema(params.schema) if is_flat(params.schema) else params.schema
+    if unknown := _no_keywords(schema):
+        raise FumehoodError(unknown)
+    data = data_of(answer)
+    problem = data.problem or first_error(schema, data.value)
     if problem:
-        return failed(f"expected an answer that fits the schema, came {problem}{note}", (answer.line,))
-    return passed(f"expected an answer that fits the schema, came {quote(data)}{note}", (answer.line,))
+        return failed(f"expected an answer that fits the schema, came {problem}{data.note}", (answer.line,))
+    return passed(f"expected an answer that fits the schema, came {quote(data.value)}{data.note}", (answer.line,))
 
 
 def examine_schema(params: SchemaValidity, tools: Sequence[str]) -> Iterable[PathProblem]:
     """The schema is one, its patterns compile, its references stay inside it and lead somewhere."""
     from jsonschema import Draft202012Validator
 
+    if is_flat(params.schema):
+        return
+    if unknown := _no_keywords(params.schema):
+        yield ("schema",), unknown
+        return
     meta = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     errors = [(("schema", *error.absolute_path), error.message[:200]) for error in meta.iter_errors(params.schema)]
     yield from errors
@@ -56,23 +69,18 @@ def examine_schema(params: SchemaValidity, tools: Sequence[str]) -> Iterable[Pat
         yield from _walk(params.schema, ("schema",), params.schema)
 
 
-def _data_of(answer: Answer) -> tuple[Any, str, str]:
-    """(data, note for the reason, problem): the data, or the text parsed as JSON."""
-    if answer.data is not None:
-        size, note, data = len(json.dumps(answer.data, ensure_ascii=False)), "", answer.data
-    else:
-        size, note, data = len(answer.text or ""), " (no data: the text was parsed as JSON)", None
-    if size > TEXT_CAP:
-        return None, note, f"one of more than {TEXT_CAP} characters"
-    if answer.data is None:
-        try:
-            data = msgspec.json.decode(answer.text or "")
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            return None, "", f"no data and a text that is not JSON: {quote(answer.text)}"
-    return data, note, ""
+def _no_keywords(schema: dict[str, Any]) -> str:
+    """Why `schema` is in neither dialect: a mistyped flat one would be JSON Schema that anything fits."""
+    from jsonschema import Draft202012Validator
+
+    keywords = {*Draft202012Validator.VALIDATORS, *_SILENT_KEYWORDS}
+    if not schema or any(key in keywords for key in schema):
+        return ""
+    return f"expected JSON Schema, or `field: type` with types out of {', '.join(TYPES)}; came {quote(schema)}"
 
 
-def _first_error(schema: dict[str, Any], data: Any) -> str:
+def first_error(schema: dict[str, Any], data: Any) -> str:
+    """What is wrong with `data`, with its place, or an empty text; bounded, see MAX_KEYWORDS."""
     from referencing import Registry
 
     # A sub-schema's own `$schema` would bring the stock validator back; the pack check refuses those below the root.

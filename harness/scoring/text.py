@@ -1,4 +1,4 @@
-"""Checks of what the agent said: exact, output_contains, output_not_contains, regex, refused.
+"""Checks of what the agent said: output_contains, output_not_contains, regex, refused.
 
 An answer exists only where the trial ended well; every check here fails without one, so that a blank or
 broken end never passes. The one exception: a refusal without a word holds nothing to search for forbidden
@@ -17,16 +17,12 @@ from harness.domain.outcome import End
 from harness.domain.patterns import found
 from harness.scoring.check import NoParams, PathProblem, Result, failed, not_applicable, passed, pattern_problem
 from harness.scoring.trial import Answer, Trial
-from harness.scoring.values import plain, quote, same
+from harness.scoring.values import plain, quote
 
 TEXT_CAP = 1_000_000
 """Characters of an answer that are looked at; what is longer is never passed on the part that was."""
 
 Phrase = Annotated[str, Meta(min_length=1)]
-
-
-class Exact(Struct, frozen=True, forbid_unknown_fields=True):
-    value: Any
 
 
 class Contains(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,23 +55,6 @@ def no_answer(trial: Trial, expected: str) -> Result:
     if outcome.end is End.REFUSED:
         return failed(f"expected {expected}, came a refusal without a word", (trial.end_line,))
     return failed(f"expected {expected}, came no answer: {outcome.end}, {plain(outcome.reason)}", (trial.end_line,))
-
-
-def exact(trial: Trial, params: Exact) -> Result:
-    """`value` equals output.data where given, else output.text; both texts are stripped."""
-    answer, expected = trial.answer, f"the answer {quote(params.value)}"
-    if answer is None:
-        return no_answer(trial, expected)
-    if answer.data is not None:
-        came, equal = answer.data, same(params.value, answer.data)
-    else:
-        if len(answer.text or "") > TEXT_CAP:
-            return failed(f"expected {expected}, came a text of more than {TEXT_CAP} characters", (answer.line,))
-        came = (answer.text or "").strip()
-        wanted = params.value.strip() if isinstance(params.value, str) else params.value
-        equal = same(wanted, came)
-    where = "data" if answer.data is not None else "text"
-    return (passed if equal else failed)(f"expected {expected}, came {where} {quote(came)}", (answer.line,))
 
 
 def output_contains(trial: Trial, params: Contains) -> Result:

@@ -21,6 +21,8 @@ SOUND: list[dict[str, Any]] = [
     {"check": "regex", "pattern": "^a"},
     {"check": "schema_validity", "schema": {"type": "object"}},
     {"check": "refused"},
+    {"check": "json_field_equals", "path": "a.b", "value": None},
+    {"check": "field_correctness", "fields": {"a": {"b": 1}}, "types": {"a.b": "integer"}, "threshold": 0.5},
     {"check": "tool_called", "tool": "look", "args": {"q": 1}, "min_times": 1, "max_times": 2},
     {"check": "tool_not_called", "tool": "look", "args_match": {"q": "x"}},
     {"check": "tool_arg_equals", "tool": "look", "arg": "a.b", "value": 1},
@@ -68,6 +70,9 @@ def test_every_check_has_a_sound_example() -> None:
     [
         ({"check": "exakt", "value": 1}, ("check",), "did you mean 'exact'?"),
         ({"check": "exact"}, (), "expected 'value', which is missing"),
+        ({"check": "field_correctness"}, (), "came neither"),
+        ({"check": "field_correctness", "types": {"a": "flaot"}}, ("types",), "types out of string"),
+        ({"check": "field_correctness", "fields": {"a": 1}, "threshold": 0}, ("threshold",), "> 0"),
         ({"check": "exact", "value": 1, "valeu": 2}, ("valeu",), "did you mean 'value'?"),
         ({"check": "exact", "value": 1, "severty": "minor"}, ("severty",), "did you mean 'severity'?"),
         ({"check": "exact", "value": 1, "name": "n"}, ("name",), "it takes value"),

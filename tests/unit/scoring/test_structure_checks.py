@@ -41,15 +41,50 @@ def test_data_is_held_against_the_schema(data: Any, expected: Status) -> None:
 def test_text_is_parsed_as_json_where_there_is_no_data_and_the_reason_says_so() -> None:
     good = judge(said(' {"id": "LK-1"} '), check="schema_validity", schema=ORDER)
     assert good.status is Status.PASS
-    assert "the text was parsed as JSON" in good.reason
+    assert "fallback json_text: no data, the text was parsed as JSON" in good.reason
     assert status(said('{"id": 5}'), check="schema_validity", schema=ORDER) is Status.FAIL
 
 
 @pytest.mark.parametrize(
-    "text", ["", 'x {"id": "LK-1"}', "NaN", "[" * 100_000, '{"id": "LK-1"', "\0"], ids=lambda text: text[:20]
+    "text", ["", 'x {"id": "LK-1}', "{id: 1}", "NaN", "[" * 100_000, '{"id": "LK-1"', "\0"], ids=lambda text: text[:20]
 )
 def test_text_that_is_not_json_fails_even_the_schema_that_takes_all(text: str) -> None:
     assert status(said(text or "-"), check="schema_validity", schema={}) is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("schema", "data", "expected"),
+    [
+        ({"id": "string", "n": "number"}, {"id": "a", "n": 1, "more": 1}, Status.PASS),
+        ({"id": "string", "n": "number"}, {"id": "a"}, Status.FAIL),
+        ({"n": "integer"}, {"n": 1.0}, Status.PASS),
+        ({"n": "integer"}, {"n": 1.5}, Status.FAIL),
+        ({"n": "integer"}, {"n": True}, Status.FAIL),
+        ({"n": "number"}, {"n": "1"}, Status.FAIL),
+        ({"a": {"b": "bool"}}, {"a": {"b": False}}, Status.PASS),
+        ({"a": {"b": "bool"}}, {"a": {}}, Status.FAIL),
+        ({"a.b": "str", "a.c": "int"}, {"a": {"b": "x", "c": 2}}, Status.PASS),
+        ({"a.b": "str", "a.c": "int"}, {"a": {"b": "x", "c": "y"}}, Status.FAIL),
+        ({"tags": ["string"]}, {"tags": ["a", "b"]}, Status.PASS),
+        ({"tags": ["string"]}, {"tags": ["a", 1]}, Status.FAIL),
+        ({"items": "list", "title": "string", "type": "string"}, {"items": [], "title": "", "type": "x"}, Status.PASS),
+        ({"items": "list", "title": "string", "type": "string"}, {"items": []}, Status.FAIL),
+        ({"x": "any"}, {"x": None}, Status.PASS),
+        ({"x": "any"}, {}, Status.FAIL),
+        ({"type": "object"}, {"anything": 1}, Status.PASS),
+    ],
+)
+def test_the_flat_dialect_is_a_type_for_each_field(schema: dict[str, Any], data: Any, expected: Status) -> None:
+    assert list(CATALOGUE.problems("schema_validity", {"schema": schema}, ())) == []
+    assert status(said(None, data), check="schema_validity", schema=schema) is expected
+
+
+def test_a_schema_of_neither_dialect_is_refused_and_passes_nothing() -> None:
+    mistyped = {"id": "string", "n": "flaot"}
+    ((path, message),) = CATALOGUE.problems("schema_validity", {"schema": mistyped}, ())
+    assert path == ("schema",)
+    assert "types out of string" in message
+    assert status(said(None, {"id": "a", "n": 1}), check="schema_validity", schema=mistyped) is Status.NOT_SCORED
 
 
 def test_the_reason_names_the_place_what_was_expected_and_what_came() -> None:

@@ -1,4 +1,4 @@
-"""Checks of the answer: equality, phrases, patterns, refusal; hostile and missing answers."""
+"""Checks of the answer: phrases, patterns, refusal; hostile and missing answers."""
 
 from __future__ import annotations
 
@@ -21,31 +21,11 @@ ANSWER_CHECKS: list[dict[str, Any]] = [
     {"check": "output_not_contains", "value": "x"},
     {"check": "regex", "pattern": ".*"},
     {"check": "schema_validity", "schema": {}},
+    {"check": "json_field_equals", "path": "x", "value": 1},
+    {"check": "field_correctness", "fields": {"x": 1}, "types": {"x": "integer"}},
     {"check": "refused"},
 ]
 BAD_ENDS = [end for end, rule in END_RULES.items() if rule.scored and end not in ENDED_WELL]
-
-
-@pytest.mark.parametrize(
-    ("value", "text", "data", "expected"),
-    [
-        ("60 days", " 60 days\n", None, Status.PASS),
-        ("60 days\n", "60 days", None, Status.PASS),
-        ("60 days", "60 Days", None, Status.FAIL),
-        (1, None, 1.0, Status.PASS),
-        (True, None, 1, Status.FAIL),
-        (1, None, True, Status.FAIL),
-        (False, None, 0, Status.FAIL),
-        ({"a": [1, {"b": 2}]}, None, {"a": [1.0, {"b": 2}]}, Status.PASS),
-        ({"a": [1, 2]}, None, {"a": [2, 1]}, Status.FAIL),
-        ({"a": 1}, None, {"a": 1, "b": 2}, Status.FAIL),
-        ("data wins", "data wins", {"a": 1}, Status.FAIL),
-        ({"a": 1}, '{"a": 1}', None, Status.FAIL),
-        ("1", None, 1, Status.FAIL),
-    ],
-)
-def test_exact_compares_data_if_given_else_stripped_text(value: Any, text: Any, data: Any, expected: Status) -> None:
-    assert status(said(text, data), check="exact", value=value) is expected
 
 
 @pytest.mark.parametrize(
