@@ -75,5 +75,5 @@ def run(ctx: click.Context, /, form: str, **given: Any) -> None:
 
         click.echo(json.dumps(run_json(view), indent=2))
     else:
-        render_run(view, Console(file=sys.stdout))
+        render_run(view, Console(file=sys.stdout), request.store)
     ctx.exit(int(view.verdict.exit_code))

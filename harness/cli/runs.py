@@ -109,10 +109,10 @@ def show(run: str, trial: str | None, store: Path, form: str) -> None:
         }
         click.echo(json.dumps(document, indent=2))
     else:
-        _print_run(shown)
+        _print_run(shown, store)
 
 
-def _print_run(shown: ShownRun) -> None:
+def _print_run(shown: ShownRun, store: Path) -> None:
     import sys
 
     from rich.console import Console
@@ -131,7 +131,7 @@ def _print_run(shown: ShownRun) -> None:
         _print_table(table)
     if shown.view is not None:
         click.echo()
-        render_run(shown.view, Console(file=sys.stdout))
+        render_run(shown.view, Console(file=sys.stdout), store)
 
 
 def _print_events(events: Iterator[Event]) -> None:

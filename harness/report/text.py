@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -33,8 +35,11 @@ _REASON_SHORT = 160
 """The verdict's reasons: what each rests on is told in full above."""
 
 
-def render_run(view: RunView, console: Console) -> None:
-    """Prints the whole report: rates, failing scenarios, friction, inconclusive trials, the verdict last."""
+def render_run(view: RunView, console: Console, store: Path = Path(".fumehood")) -> None:
+    """Prints the whole report: rates, failing scenarios, friction, inconclusive trials, the verdict last.
+
+    `store` is where the run is: the commands to copy name it, where it is not the usual place.
+    """
     page = _Page(console)
     verdict = view.verdict
     page.line(f"Run {view.run_id}, pack {view.pack}", "bold")
@@ -44,7 +49,7 @@ def render_run(view: RunView, console: Console) -> None:
     page.failures(view.failures, view.more_failures)
     page.ends("Friction (the agent could not be run; not counted in rates)", view.friction)
     page.ends("Inconclusive (not the agent's doing; no verdict can rest on it)", view.inconclusive)
-    page.how_to_go_on(view)
+    page.how_to_go_on(view, store)
     word, meaning = MEANINGS[verdict.exit_code]
     page.line()
     page.reasons(verdict.reasons)
@@ -102,13 +107,14 @@ class _Page:
         if more:
             self.line(f"and {more} more failing scenarios, not shown", indent=2)
 
-    def how_to_go_on(self, view: RunView) -> None:
+    def how_to_go_on(self, view: RunView, store: Path) -> None:
         """Commands to copy, so no line break is put into them."""
         trials = [failure.checks[0].journal for failure in view.failures]
         trials += [end.journal for end in (*view.inconclusive, *view.friction)]
-        commands = [("A whole trial", f"fumehood runs show {view.run_id} {trials[0]}")] if trials else []
+        where = "" if store == Path(".fumehood") else f" --store {shlex.quote(str(store))}"
+        commands = [("A whole trial", f"fumehood runs show {view.run_id} {trials[0]}{where}")] if trials else []
         if view.verdict.missing:
-            commands.append(("The trials that are missing", f"fumehood run --resume {view.run_id}"))
+            commands.append(("The trials that are missing", f"fumehood run --resume {view.run_id}{where}"))
         if commands:
             self.line()
         for what, command in commands:

@@ -177,6 +177,12 @@ def test_a_command_to_copy_is_never_broken() -> None:
     assert f"\nA whole trial: fumehood runs show r support/{long}/1\n" in render(shown)
 
 
+def test_a_command_to_copy_names_a_store_that_is_not_the_usual_one() -> None:
+    raw = io.StringIO()
+    render_run(view(), Console(file=raw, width=80), Path("a store"))
+    assert "fumehood runs show 20260101-abc support/policy-premium/1 --store 'a store'\n" in raw.getvalue()
+
+
 def test_failures_beyond_the_bound_are_counted() -> None:
     bad = check("c", Status.FAIL, "r")
     shown = build_view("r", "p", verdict(), (trial(f"s{n}", t, bad) for n in range(MAX_FAILURES + 37) for t in (1, 2)))
