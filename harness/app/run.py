@@ -19,9 +19,9 @@ from harness.app.clock import MonotonicClock
 from harness.app.kit import make_kit
 from harness.app.limits import limits_from
 from harness.app.secrets import operator_secrets
-from harness.app.selftest import SELFTEST_LIMITS, as_selftest
+from harness.app.selftest import SELFTEST_LIMITS, AsSelftest, as_selftest
 from harness.boundary.redaction import Scrubber
-from harness.domain.pack import Pack, Scenario
+from harness.domain.pack import Pack, Scenario, SelfTest
 from harness.domain.run import PackRef, RunPlan
 from harness.domain.spec import Policy, TrialSpec
 from harness.domain.verdict import Property, RunVerdict, Severity, TrialVerdict
@@ -169,15 +169,14 @@ async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console) -> 
     def open_journal(spec: TrialSpec, scrubber: Scrubber) -> Journal:
         return writer.open_journal(spec.key, scrubber)
 
-    stored = ready.stored
-    with ProgressView(console, plan.planned, len(stored.finished()), stored.scores()) as progress:
+    with ProgressView(console, plan.planned, len(ready.stored.finished()), _verdicts(ready)) as progress:
         parts = RunParts(
             engine=ready.engine,
             files=writer,
             make_kit=partial(make_kit, open_journal=open_journal, operator_secrets=secrets),
             clock=MonotonicClock(),
             images=ready.fleet.images,
-            watcher=progress,
+            watcher=AsSelftest(progress, expected) if (expected := _expected(ready)) else progress,
         )
         return await run_all(specs(_as_found(plan, ready.fleet), ready.scenarios), jobs, parts)
 
@@ -190,10 +189,14 @@ def _as_found(plan: RunPlan, fleet: Fleet) -> RunPlan:
 
 def _verdicts(ready: Ready) -> Iterator[TrialVerdict]:
     """The verdicts that count: in a self-test, whether each came out as the pack says."""
-    expected = {s.id: s.selftest for s in ready.scenarios if s.selftest is not None}
+    expected = _expected(ready)
     for verdict in ready.stored.scores():
         wanted = expected.get(verdict.key.scenario)
         yield verdict if wanted is None else as_selftest(verdict, wanted)
+
+
+def _expected(ready: Ready) -> dict[str, SelfTest]:
+    return {s.id: s.selftest for s in ready.scenarios if s.selftest is not None}
 
 
 def _bars(ready: Ready) -> dict[Property, float]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from harness.domain.ids import TrialKey
 from harness.domain.limits import Limits
 from harness.domain.pack import SelfTest
 from harness.domain.verdict import CheckVerdict, Property, Severity, Status, TrialVerdict
+from harness.runs.run import Watcher
 from harness.scoring.selftest import judge_selftest
 
 SELFTEST_LIMITS = Limits(
@@ -20,6 +23,19 @@ SELFTEST_LIMITS = Limits(
     pids=64,
 )
 """Small, so that misbehaving takes little time."""
+
+
+class AsSelftest:
+    """Shows progress as what each trial says of Fumehood, not of the probe."""
+
+    def __init__(self, inner: Watcher, expected: Mapping[str, SelfTest]) -> None:
+        self._inner = inner
+        self._expected = expected
+        self.begun = inner.begun
+        self.note = inner.note
+
+    def ended(self, verdict: TrialVerdict) -> None:
+        self._inner.ended(as_selftest(verdict, self._expected[verdict.key.scenario]))
 
 
 def as_selftest(verdict: TrialVerdict, expected: SelfTest) -> TrialVerdict:
