@@ -14,13 +14,16 @@ import re
 import socket
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import unquote
 
 Address = IPv4Address | IPv6Address
 
-_URL = re.compile(r"""[a-z][a-z0-9+.-]{0,30}:[/\\]+[^\s"'<>`/\\?#]*|(?:https?|wss?|ftp):[^\s"'<>`/\\?#]+""", re.I)
-_LOOSE_URL = re.compile(r"""[a-z][a-z0-9+.-]{0,30}:[/\\]+[^\s"'<>`/?#]*""", re.I)
+_SCHEME = r"(?:(?:https?|wss?|ftp):[/\\]*|:[/\\]{2,})"
+_URL = re.compile(_SCHEME + r"""[^\s"'<>`/\\?#]+""", re.I)
+_LOOSE_URL = re.compile(_SCHEME + r"""[^\s"'<>`/?#]+""", re.I)
+"""Up to the end of the authority as the URL standard has it, and as parsers do that keep a backslash in it."""
 _BARE = re.compile(
     r"(?://)?(?P<host>\[[^\]\s]+\]|[^\s/\\?#:@\"'<>]+|[0-9a-f:.%]+)(?::\d{1,5})?(?:[/?#].*)?\Z", re.I | re.S
 )
@@ -63,7 +66,7 @@ _LOCAL_NAMES = frozenset(
         "kubernetes",
     )
 )
-_LOCAL_DOMAINS = ("localhost", "localdomain", "internal", "local", "home.arpa", "intranet", "lan", "svc")
+_LOCAL_ENDS = (".localhost", ".localdomain", ".internal", ".local", ".home.arpa", ".intranet", ".lan", ".svc")
 _LOOPBACK_DOMAINS = ("localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "yoogle.com", "fuf.me")
 _WILDCARDS = ("nip.io", "sslip.io", "xip.io", "traefik.me", "local-ip.co", "backname.io", "rbndr.us", "1u.ms")
 _DOTTED = re.compile(r"(?<![0-9])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?![0-9])")
@@ -92,6 +95,7 @@ def hosts(text: str, key: str) -> Iterator[str]:
                 yield found["host"]
 
 
+@lru_cache(maxsize=1024)
 def inside(host: str) -> tuple[str, tuple[Address, ...]] | None:
     """(what it is, the addresses it stands for) where `host` lies inside; None for a host out in the world."""
     name = normal(host)
@@ -104,7 +108,7 @@ def inside(host: str) -> tuple[str, tuple[Address, ...]] | None:
     for address in _spelled_in_name(name):
         if kind := _kind(address):
             return f"a name for the {kind} address {address}", (address,)
-    if name in _LOCAL_NAMES or _under(name, (*_LOCAL_DOMAINS, *_LOOPBACK_DOMAINS)):
+    if name in _LOCAL_NAMES or name.endswith(_LOCAL_ENDS) or _under(name, _LOOPBACK_DOMAINS):
         return "a local name", ()
     return None
 
@@ -119,8 +123,7 @@ def normal(host: str) -> str:
 
 
 def _authority(url: str) -> str:
-    rest = re.split(r"[/\\]+", url, maxsplit=1)[1] if re.search(r"[/\\]", url) else url.partition(":")[2]
-    host = rest.rpartition("@")[2]
+    host = re.split(r":[/\\]*", url, maxsplit=1)[1].rpartition("@")[2]
     if host.startswith("["):
         return host.partition("]")[0] + "]"
     return host if host.count(":") > 1 else host.partition(":")[0]
