@@ -145,31 +145,7 @@ def _print_summary(data: dict[str, Any]) -> None:
 
 
 def _print_detail(data: dict[str, Any]) -> None:
-    """As YAML, the way a pack is written, without what is not set; JSON has that too."""
-    from io import StringIO
-
-    from ruamel.yaml import YAML
-
+    from harness.packs.summary import yaml_of
     from harness.report.terminal import clean
 
-    yaml: Any = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None
-    yaml.sort_base_mapping_type_on_output = False
-    yaml.width = 100
-    page = StringIO()
-    yaml.dump(_set_only(data), page)
-    click.echo(clean(page.getvalue()), nl=False)
-
-
-def _set_only(data: dict[str, Any]) -> dict[str, Any]:
-    """Without the fields that are not set; what a tool returns, null and empty too, stays as it is."""
-    tools = {
-        name: {
-            **tool,
-            "replies": [{k: v for k, v in r.items() if v is not None or k == "return"} for r in tool["replies"]],
-        }
-        for name, tool in data["tools"].items()
-    }
-    return {
-        key: item for key, item in {**data, "tools": tools}.items() if item is not None and item not in ((), [], {})
-    }
+    click.echo(clean(yaml_of(data)), nl=False)

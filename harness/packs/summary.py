@@ -30,6 +30,21 @@ def detail_of(scenario: Scenario) -> dict[str, Any]:
     return data
 
 
+def yaml_of(detail: dict[str, Any]) -> str:
+    """What `detail_of` gives as YAML, the way a pack is written, without the fields that are not set."""
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = None
+    yaml.sort_base_mapping_type_on_output = False
+    yaml.width = 100
+    page = StringIO()
+    yaml.dump(_set_only(detail), page)
+    return page.getvalue()
+
+
 def tools_of(pack: Pack) -> set[str]:
     """The names of all tools any scenario shows to an agent."""
     return {name for scenario in pack.scenarios for name in scenario.tools}
@@ -44,4 +59,18 @@ def _row(scenario: Scenario) -> dict[str, Any]:
         "holdout": scenario.holdout,
         "tools": list(scenario.tools),
         "checks": [spec.check for spec in scenario.checks],
+    }
+
+
+def _set_only(data: dict[str, Any]) -> dict[str, Any]:
+    """Without the fields that are not set; what a tool returns, null and empty too, stays as it is."""
+    tools = {
+        name: {
+            **tool,
+            "replies": [{k: v for k, v in r.items() if v is not None or k == "return"} for r in tool["replies"]],
+        }
+        for name, tool in data["tools"].items()
+    }
+    return {
+        key: item for key, item in {**data, "tools": tools}.items() if item is not None and item not in ((), [], {})
     }
