@@ -18,6 +18,7 @@ from harness.scoring import (
     escape,
     exfiltration,
     fields,
+    loops,
     robustness,
     ssrf,
     structure,
@@ -35,6 +36,7 @@ ALWAYS_ON = {SAFETY: (Severity.CRITICAL, Property.SAFETY), END: (Severity.MAJOR,
 
 _MAJOR = Severity.MAJOR
 _CORRECTNESS, _TOOL_USE = Property.CORRECTNESS, Property.TOOL_USE
+_EFFICIENCY = Property.EFFICIENCY
 _SAFE = (Severity.CRITICAL, Property.SAFETY)
 
 CHECKS: dict[str, Check] = {
@@ -57,7 +59,13 @@ CHECKS: dict[str, Check] = {
     "tool_arg_equals": Check(calls.ToolArgEquals, calls.tool_arg_equals, _MAJOR, _TOOL_USE, calls.examine_tool),
     "tool_call_order": Check(calls.ToolCallOrder, calls.tool_call_order, _MAJOR, _TOOL_USE, calls.examine_order),
     "asked": Check(calls.Asked, calls.asked, _MAJOR, _CORRECTNESS, calls.examine_asked),
-    "step_efficiency": Check(efficiency.StepEfficiency, efficiency.step_efficiency, _MAJOR, Property.EFFICIENCY),
+    "step_efficiency": Check(efficiency.StepEfficiency, efficiency.step_efficiency, _MAJOR, _EFFICIENCY),
+    "cost_budget_adherence": Check(efficiency.CostBudget, efficiency.cost_budget_adherence, _MAJOR, _EFFICIENCY),
+    "token_budget": Check(efficiency.TokenBudget, efficiency.token_budget, _MAJOR, _EFFICIENCY),
+    "latency_budget": Check(efficiency.LatencyBudget, efficiency.latency_budget, _MAJOR, _EFFICIENCY),
+    "turn_budget": Check(efficiency.TurnBudget, efficiency.turn_budget, _MAJOR, _EFFICIENCY),
+    "retry_discipline": Check(loops.RetryDiscipline, loops.retry_discipline, _MAJOR, _EFFICIENCY),
+    "phantom_steps": Check(loops.PhantomSteps, loops.phantom_steps, _MAJOR, _EFFICIENCY),
     "tool_correctness": Check(
         tool_use.ToolCorrectness, tool_use.tool_correctness, _MAJOR, _TOOL_USE, tool_use.examine_tools
     ),

@@ -31,13 +31,18 @@ class Book:
         return self
 
     def call(
-        self, name: str, arguments: dict[str, Any] | None = None, decision: str = "allowed", status: str | None = "ok"
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        decision: str = "allowed",
+        status: str | None = "ok",
+        content: Any = None,
     ) -> Book:
         """A call and its result; the result is missing where `status` is None."""
         call_id = f"c{len(self.events)}"
         self.add("tool_call", id=call_id, name=name, arguments=arguments or {}, decision=decision)
         if status is not None:
-            self.add("tool_result", id=call_id, name=name, status=status, content=None, ms=1)
+            self.add("tool_result", id=call_id, name=name, status=status, content=content, ms=1)
         return self
 
     def answer(
@@ -47,10 +52,17 @@ class Book:
             "trajectory", "reported", status=status, output={"text": text, "data": data}, steps=steps or [], usage=None
         )
 
-    def end(self, end: End = End.COMPLETED, spoke: bool = True, reason: str = "it ended") -> list[Event]:
+    def end(
+        self,
+        end: End = End.COMPLETED,
+        spoke: bool = True,
+        reason: str = "it ended",
+        usage: Usage = Usage(),  # noqa: B008  frozen
+        retries: dict[str, int] | None = None,
+    ) -> list[Event]:
         blame = rule_for(end, spoke).blame
-        outcome = Outcome(KEY, 1, end, blame, reason, spoke, Usage())
-        self.add("end", "harness", **msgspec.to_builtins(outcome))
+        outcome = Outcome(KEY, 1, end, blame, reason, spoke, usage)
+        self.add("end", "harness", **msgspec.to_builtins(outcome), **({"retries": retries} if retries else {}))
         return self.events
 
 
@@ -82,14 +94,14 @@ def resolve(check: dict[str, Any]) -> CheckSpec:
     return CATALOGUE.resolve(check)
 
 
-def judge(events: list[Event], **check: Any) -> CheckVerdict:
-    """The verdict of one check on a journal."""
-    verdict = score_trial(events, scenario(check))
+def judge(events: list[Event], /, given: dict[str, Any] | None = None, **check: Any) -> CheckVerdict:
+    """The verdict of one check on a journal; `given`: what else the scenario says, by field."""
+    verdict = score_trial(events, msgspec.structs.replace(scenario(check), **(given or {})))
     return next(found for found in verdict.checks if found.check == check["check"])
 
 
-def status(events: list[Event], **check: Any) -> Status:
-    return judge(events, **check).status
+def status(events: list[Event], /, given: dict[str, Any] | None = None, **check: Any) -> Status:
+    return judge(events, given, **check).status
 
 
 def said(text: str | None = None, data: Any = None) -> list[Event]:
