@@ -1,25 +1,24 @@
-"""Does what the script in its task's context says, step by step: a broken agent and its healthy twin from one image.
-
-`context.do` is a list of steps, each an object with one of these keys, or `call` with `args`:
-
-call: NAME, args: {...}    a tool call, and its result awaited
-ask: TEXT                  a question to the user, and its answer awaited
-model: TEXT or {...}       a model call (a user message, or a whole request body), and its result awaited
-note: TEXT                 a line of the log
-sleep: SECONDS             nothing, for so long
-write: PATH                an attempt to create a file
-exit: CODE                 the end of the process, without an answer
-steps: [...], usage: {...} what the trajectory will report
-answer: TEXT or {text, data}, refuse: ..., fail: ...    the trajectory, and the end
-
-An object {base64: TEXT} anywhere in a step stands for the text encoded.
-"""
+"""Plays the script in its task's context, step by step: a broken agent and its healthy twin come from one image."""
 
 import base64
 import sys
 import time
 
 import wire
+
+# `context.do` is a list of steps, each an object with one of these keys, or `call` with `args`:
+#
+# call: NAME, args: {...}    a tool call, and its result awaited
+# ask: TEXT                  a question to the user, and its answer awaited
+# model: TEXT or {...}       a model call (a user message, or a whole request body), and its result awaited
+# note: TEXT                 a line of the log
+# sleep: SECONDS             nothing, for so long
+# write: PATH                an attempt to create a file
+# exit: CODE                 the end of the process, without an answer
+# steps: [...], usage: {...} what the trajectory will report
+# answer: TEXT or {text, data}, refuse: ..., fail: ...    the trajectory, and the end
+#
+# An object {base64: TEXT} anywhere in a step stands for the text encoded.
 
 
 def spelled(value):

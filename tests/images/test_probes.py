@@ -15,6 +15,8 @@ from tests.images.talk import invoke, play
 ROOT = Path(__file__).parents[2]
 PROBES = ROOT / "agent-images" / "probes"
 PACK = load(ROOT / "packs" / "selftest")
+SINGLE = [scenario for scenario in PACK.scenarios if scenario.selftest and scenario.selftest.probe != "puppet"]
+"""Scenarios of one misbehaviour each; those of the puppet come with a healthy twin of their own."""
 DOCKERFILES = sorted((ROOT / "agent-images").glob("*/Dockerfile"))
 
 
@@ -32,7 +34,7 @@ def test_a_probe_is_python_with_a_sentence_that_says_what_it_does(probe: str) ->
     assert re.match(r'"""[A-Z][^\n]+[.]"""\n', source)
 
 
-@pytest.mark.parametrize("scenario", PACK.scenarios, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("scenario", SINGLE, ids=lambda scenario: scenario.id)
 def test_the_healthy_twin_says_what_the_scenario_wants(scenario) -> None:  # type: ignore[no-untyped-def]
     said = play([sys.executable, str(PROBES / "healthy.py")], invoke(scenario.input))
     wanted = scenario.checks[0].params["value"]
