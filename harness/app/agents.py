@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -72,9 +73,15 @@ async def _pin(
 
 
 def _name(text: str) -> str:
-    """`fumehood/support:2` and `path/to/support/` are both `support`."""
-    base = text.rstrip("/").rsplit("/", 1)[-1].split("@", 1)[0].split(":", 1)[0]
-    return safe_id(base, "agent")
+    """`fumehood/support:2` and `path/to/support/` are both `support`; a folder `desk/agent` is `desk`.
+
+    `init` calls every agent's folder `agent`: that says nothing beside another one.
+    """
+    folder = Path(text)
+    if folder.is_dir():
+        folder = folder.resolve()
+        return safe_id(folder.parent.name if folder.name == "agent" else folder.name, "agent")
+    return safe_id(text.rsplit("/", 1)[-1].split("@", 1)[0].split(":", 1)[0], "agent")
 
 
 def _distinct(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
