@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -26,7 +27,8 @@ MAX_UNREAD = 4096
 """Replies that may wait to be written; an agent that calls and never reads is stopped there."""
 
 
-BIG_LINE = 256 * 1024
+BIG_LINE = 16 * 1024
+"""A longer line is looked at in a thread: a hostile one of 4 MiB takes ten seconds to scrub, which are others' time."""
 TICK_MS = 200
 LAG_MS = 50
 """A wait of at most TICK_MS that ends later than this was held up by the harness: that time is not the agent's."""
@@ -59,6 +61,7 @@ class Driver:
         self._armed = 0
         self._writing = False
         self._partial: LineError | None = None
+        self._turn = anyio.Lock(fast_acquire=True)
         self._tasks: TaskGroup
         self._outbox: MemoryObjectSendStream[HarnessMessage]
 
@@ -88,7 +91,8 @@ class Driver:
     async def _watch(self) -> None:
         """Until the session is over or the stream is at its end; looks at the timers meanwhile."""
         while self._finish is None and not self._eof.is_set():
-            self._armed = self._timers.first().at
+            async with self._turn:
+                self._armed = self._timers.first().at
             self._nudge = anyio.Event()
             wake = min(self._armed, self.now() + TICK_MS)
             with anyio.move_on_after(max(0, wake - self.now()) / 1000):
@@ -96,7 +100,7 @@ class Driver:
             if (late := self.now() - wake) > LAG_MS:
                 self._timers.forgive(late)
             if self._finish is None and not self._eof.is_set():
-                self._perform(self._machine.on_time(self.now(), self._writing))
+                await self._judge(lambda: self._machine.on_time(self.now(), self._writing))
 
     # ---- reading ----
 
@@ -105,7 +109,7 @@ class Driver:
         while (chunk := await self._container.receive()) is not None:
             self._timers.heard(self.now())
             if chunk.stream == "stderr":
-                self._take_stderr(chunk.data)
+                await self._take_stderr(chunk.data)
             else:
                 await self._take_stdout(chunk.data)
         self._partial = self._splitter.close()
@@ -115,17 +119,26 @@ class Driver:
     async def _take_stdout(self, data: bytes) -> None:
         machine = self._machine
         for line in self._splitter.feed(data) if machine.listening else []:
-            self._perform(machine.on_line(await _decoded(line), self.now()))
-        self._perform(machine.on_bytes(len(data)))
+            await self._judge(partial(self._look_at, line), isinstance(line, bytes) and len(line) > BIG_LINE)
+        await self._judge(partial(machine.on_bytes, len(data)))
 
-    def _take_stderr(self, data: bytes) -> None:
+    def _look_at(self, line: bytes | LineError) -> list[Action]:
+        return self._machine.on_line(_decoded(line), self.now())
+
+    async def _take_stderr(self, data: bytes) -> None:
         self._stderr.feed(data)
         limit = self._rules.limits.max_stderr_bytes
         if self._stderr.total > limit:
             detail = {"limit": "max_stderr_bytes", "limit_bytes": limit}
-            self._perform(self._machine.fail(Breach(End.OUTPUT_LIMIT, f"stderr went over its {limit} bytes", detail)))
+            breach = Breach(End.OUTPUT_LIMIT, f"stderr went over its {limit} bytes", detail)
+            await self._judge(partial(self._machine.fail, breach))
 
     # ---- acting ----
+
+    async def _judge(self, ask: Callable[[], list[Action]], in_thread: bool = False) -> None:
+        """Ask the machine, and do what it says; one at a time, as it may be at work in a thread."""
+        async with self._turn:
+            self._perform(await anyio.to_thread.run_sync(ask) if in_thread else ask())
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -152,20 +165,16 @@ class Driver:
 
     async def _reply_later(self, ident: str, after_ms: int) -> None:
         await anyio.sleep(after_ms / 1000)
-        self._perform(self._machine.on_due(ident, self.now()))
+        await self._judge(lambda: self._machine.on_due(ident, self.now()))
 
     async def _call_model(self, action: CallModel) -> None:
-        fail: Callable[[End, FumehoodError], None] = lambda end, error: self._perform(  # noqa: E731
-            self._machine.fail(Breach(end, error.message, {"call": action.id}))
-        )
         try:
             answer = await self._rules.model.complete(action.request)
-        except PackFault as fault:
-            fail(End.PACK_ERROR, fault)
-        except UpstreamError as error:
-            fail(End.UPSTREAM_ERROR, error)
+        except (PackFault, UpstreamError) as error:
+            end = End.PACK_ERROR if isinstance(error, PackFault) else End.UPSTREAM_ERROR
+            await self._judge(partial(self._machine.fail, Breach(end, error.message, {"call": action.id})))
         else:
-            self._perform(self._machine.on_model(action.id, answer, self.now()))
+            await self._judge(lambda: self._machine.on_model(action.id, answer, self.now()))
 
     async def _write(self, letters: MemoryObjectReceiveStream[HarnessMessage]) -> None:
         limit = self._rules.limits.write_ms
@@ -175,25 +184,18 @@ class Driver:
                 with anyio.fail_after(limit / 1000):
                     await self._container.send(encode(message))
             except TimeoutError:
-                self._perform(self._machine.fail(timer(End.TIMEOUT, "write_ms", limit)))
+                await self._judge(partial(self._machine.fail, timer(End.TIMEOUT, "write_ms", limit)))
                 return
             except BrokenPipeError:
-                self._machine.input_closed()
+                await self._judge(self._machine.input_closed)
                 return
             finally:
                 self._writing = False
 
 
-async def _decoded(line: bytes | LineError) -> AgentMessage | LineError:
-    """What a line says. A huge one is read in a thread, as a hostile one can take a second of other trials' time."""
-    if isinstance(line, LineError):
-        return line
-    return await anyio.to_thread.run_sync(_decode, line) if len(line) > BIG_LINE else _decode(line)
-
-
-def _decode(line: bytes) -> AgentMessage | LineError:
+def _decoded(line: bytes | LineError) -> AgentMessage | LineError:
     try:
-        return decode_agent(line)
+        return line if isinstance(line, LineError) else decode_agent(line)
     except LineError as error:
         return error
 

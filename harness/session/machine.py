@@ -67,10 +67,11 @@ class Machine:
         """False once so much came after the end that nothing more is looked at."""
         return self._lines_after_stop <= MAX_LINES_AFTER_STOP
 
-    def input_closed(self) -> None:
+    def input_closed(self) -> list[Action]:
         """The agent no longer reads; what that means shows when it ends."""
         if self.phase in (Phase.STARTING, Phase.WORKING):
             self._record("finding", "observed", {"code": "closed_input", "reason": "the agent closed its stdin"})
+        return []
 
     def on_bytes(self, count: int) -> list[Action]:
         """Bytes of stdout, counted as they come."""
