@@ -292,7 +292,9 @@ def _params(struct: type[msgspec.Struct]) -> str:
 def _param(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return f"`{field.name}` (required)"
-    return f"`{field.name}`" if field.default is None else f"`{field.name}` ({_yaml(field.default)})"
+    if field.default is None or field.default is msgspec.NODEFAULT:  # nothing given, or an empty list or mapping
+        return f"`{field.name}`"
+    return f"`{field.name}` ({_yaml(field.default)})"
 
 
 def _yaml(value: Any) -> str:
