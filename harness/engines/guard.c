@@ -5,7 +5,9 @@
  * A seccomp user notification (seccomp_unotify(2)) shows it each attempt to change a path and to reach an
  * address; every call continues as it was: the guard observes, the read-only root and the missing network
  * enforce. Refused are calls it could not see (other system call tables, io_uring) and calls that one process may
- * make on another of its user: lowering the guard's own resource limits or priority would blind or kill it. When the agent ends (or TERM's grace is over) everything else is killed, and one line, led by a
+ * make on another of its user: lowering the guard's own resource limits or priority would blind or kill it. Not
+ * seen are addresses given to sendmsg(2) (its own descriptor is sent that way), a path that is swapped between our
+ * look and the kernel's, and what a link made in scratch leads to: the list tells of attempts, it is no fence. When the agent ends (or TERM's grace is over) everything else is killed, and one line, led by a
  * nonce the agent cannot know, is written to stderr: the last bytes of that stream.
  *
  * Environment (none of it reaches the agent):
