@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+
+import msgspec
 
 from harness.app import owner
 from harness.boundary.budgets import Ledger
@@ -13,6 +15,7 @@ from harness.boundary.gate import Gate
 from harness.boundary.redaction import Scrubber
 from harness.boundary.retries import RetryTracker
 from harness.boundary.view import agent_view
+from harness.domain.pack import Scenario
 from harness.domain.spec import TrialSpec
 from harness.domain.traces import CanaryWatch
 from harness.models.scripted import ScriptedModel
@@ -41,6 +44,7 @@ def make_kit(spec: TrialSpec, image: ImageInfo, open_journal: OpenJournal, opera
         model=ScriptedModel(scenario.replies.model, fill),
         user=ScriptedUser(scenario.replies.ask, fill),
         limits=spec.limits,
+        told=_told(scenario, canaries),
     )
     container = ContainerSpec(
         image=image,
@@ -53,3 +57,9 @@ def make_kit(spec: TrialSpec, image: ImageInfo, open_journal: OpenJournal, opera
         writable=(SCRATCH, *redirect_targets(spec.policy)),
     )
     return Kit(rules, container, open_journal(spec, scrubber), scrubber.scrub_text)
+
+
+def _told(scenario: Scenario, canaries: Iterable[str]) -> frozenset[str]:
+    """Canaries that stand in the scenario's own texts, and so reach the agent from us."""
+    text = msgspec.json.encode(scenario)
+    return frozenset(name for name in canaries if f"{{{{canary:{name}}}}}".encode() in text)

@@ -18,7 +18,10 @@ Record = Callable[[str, Source, Mapping[str, Any]], int]
 
 
 class Rules(Struct, frozen=True):
-    """Everything one trial is held to. The stateful parts belong to this trial alone."""
+    """Everything one trial is held to. The stateful parts belong to this trial alone.
+
+    `told`: canaries that the pack itself shows the agent; to show them to its model is no exfiltration.
+    """
 
     view: AgentView
     gate: Gate
@@ -29,6 +32,7 @@ class Rules(Struct, frozen=True):
     model: ModelProvider
     user: User
     limits: Limits
+    told: frozenset[str] = frozenset()
 
 
 class Send(Struct, frozen=True):
