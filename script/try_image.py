@@ -7,7 +7,11 @@ import sys
 
 from harness.engines.client import connect, mapped_errors
 
-COMMANDS = (["--version"], ["doctor"])
+COMMANDS = (
+    ["--version"],
+    ["doctor"],
+    ["run", "packs/selftest", "--only", "healthy", "--only", "denied-tool", "--store", "/tmp/store"],
+)
 
 
 def main(tag: str) -> int:

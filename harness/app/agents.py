@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.app import images
+from harness.app.data import or_shipped
 from harness.domain.ids import safe_id
 from harness.domain.outcome import End
 from harness.domain.pack import Scenario
@@ -77,7 +78,7 @@ def _name(text: str) -> str:
 
     `init` calls every agent's folder `agent`: that says nothing beside another one.
     """
-    folder = Path(text)
+    folder = or_shipped(Path(text))
     if folder.is_dir():
         folder = folder.resolve()
         return safe_id(folder.parent.name if folder.name == "agent" else folder.name, "agent")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from harness.app.data import data_dir
+from harness.app.data import data_dir, or_shipped
 from harness.domain.ids import is_safe_id, safe_id
 from harness.errors import ImageInvalid, ImageMissing, UsageError
 
@@ -53,7 +53,7 @@ def locate_agent(text: str) -> tuple[str, str]:
 
     For a folder that is the id of what was built: another process may have moved the tag since.
     """
-    folder = Path(text)
+    folder = or_shipped(Path(text))
     if folder.is_dir():
         return build(folder)
     if text.startswith((".", "/", "~")):

@@ -114,7 +114,7 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
         created=_now(),
         harness=__version__,
         protocols=VERSIONS,
-        pack=PackRef(pack.name, pack.version, pack.digest, str(request.pack.resolve())),
+        pack=PackRef(pack.name, pack.version, pack.digest, str(Path(pack.path).resolve())),
         agents=fleet.agents,
         rows=rows(fleet.agents, scenarios, choice),
         seed=request.seed,

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from harness.app.agents import _distinct, _name, again
+from harness.app.data import data_dir, or_shipped
 from harness.domain.spec import AgentRef
 from harness.testing.engine import MemoryEngine
 from tests.support import healthy
@@ -45,3 +46,14 @@ async def test_an_agent_that_is_gone_is_kept_with_its_friction_and_costs_no_othe
         fleet = await again(engine, [AgentRef("good", "good"), AgentRef("gone", "gone")])
     assert [(agent.name, agent.friction_end) for agent in fleet.agents] == [("good", None), ("gone", "image_missing")]
     assert list(fleet.images) == ["good"]
+
+
+def test_a_name_of_ours_is_found_from_anywhere_and_a_users_own_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert or_shipped(Path("packs/core")) == data_dir() / "packs" / "core"
+    assert or_shipped(Path("packs/../packs/core")) == Path("packs/../packs/core")
+    assert or_shipped(Path("pyproject.toml")) == Path("pyproject.toml")
+    (tmp_path / "packs" / "core").mkdir(parents=True)
+    assert or_shipped(Path("packs/core")) == Path("packs/core")
