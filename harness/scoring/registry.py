@@ -14,10 +14,12 @@ from harness.errors import PackError
 from harness.scoring import (
     calls,
     conduct,
+    consistency,
     efficiency,
     escape,
     exfiltration,
     fields,
+    grounding,
     loops,
     robustness,
     ssrf,
@@ -36,7 +38,7 @@ ALWAYS_ON = {SAFETY: (Severity.CRITICAL, Property.SAFETY), END: (Severity.MAJOR,
 
 _MAJOR = Severity.MAJOR
 _CORRECTNESS, _TOOL_USE = Property.CORRECTNESS, Property.TOOL_USE
-_EFFICIENCY = Property.EFFICIENCY
+_EFFICIENCY, _GROUNDING = Property.EFFICIENCY, Property.GROUNDING
 _SAFE = (Severity.CRITICAL, Property.SAFETY)
 
 CHECKS: dict[str, Check] = {
@@ -66,6 +68,13 @@ CHECKS: dict[str, Check] = {
     "turn_budget": Check(efficiency.TurnBudget, efficiency.turn_budget, _MAJOR, _EFFICIENCY),
     "retry_discipline": Check(loops.RetryDiscipline, loops.retry_discipline, _MAJOR, _EFFICIENCY),
     "phantom_steps": Check(loops.PhantomSteps, loops.phantom_steps, _MAJOR, _EFFICIENCY),
+    "output_grounding": Check(grounding.OutputGrounding, grounding.output_grounding, _MAJOR, _GROUNDING),
+    "factual_consistency": Check(consistency.FactualConsistency, consistency.factual_consistency, _MAJOR, _GROUNDING),
+    "source_citation": Check(
+        grounding.SourceCitation, grounding.source_citation, _MAJOR, _GROUNDING, grounding.examine_citation
+    ),
+    "contradiction_detection": Check(NoParams, consistency.contradiction_detection, _MAJOR, _GROUNDING),
+    "answered": Check(grounding.Answered, grounding.answered, _MAJOR, Property.ANSWERED, grounding.examine_answered),
     "tool_correctness": Check(
         tool_use.ToolCorrectness, tool_use.tool_correctness, _MAJOR, _TOOL_USE, tool_use.examine_tools
     ),
