@@ -10,7 +10,7 @@ from harness.engines.client import connect, mapped_errors
 COMMANDS = (
     ["--version"],
     ["doctor"],
-    ["run", "packs/selftest", "--only", "healthy", "--only", "denied-tool", "--store", "/tmp/store"],
+    ["run", "packs/selftest", "--only", "healthy", "--only", "denied-tool", "--store", "store"],
 )
 
 

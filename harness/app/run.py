@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -114,7 +115,7 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
         created=_now(),
         harness=__version__,
         protocols=VERSIONS,
-        pack=PackRef(pack.name, pack.version, pack.digest, str(Path(pack.path).resolve())),
+        pack=PackRef(pack.name, pack.version, pack.digest, os.path.realpath(pack.path)),
         agents=fleet.agents,
         rows=rows(fleet.agents, scenarios, choice),
         seed=request.seed,

@@ -8,7 +8,7 @@ import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -21,7 +21,7 @@ from harness.engines.client import mapped_errors
 from harness.engines.frames import FrameReader
 from harness.engines.guard import ReportFinder, exit_info
 from harness.engines.hardening import container_body
-from harness.engines.prepared import Prepared, describe, prepare, prune_prepared
+from harness.engines.prepared import NAME_PREFIX, Prepared, describe, fresh_name, prepare, prune_prepared
 from harness.errors import ContainerLost, EngineError, EngineTimeout, ImageInvalid
 from harness.ports import Chunk, ContainerSpec, ExitInfo, ImageInfo
 
@@ -56,25 +56,27 @@ class DockerEngine:
     async def inspect(self, ref: str) -> ImageInfo:
         return await _bounded("image inspect", self._call_ms, lambda: describe(self._api, ref))
 
-    async def _prepare(self, image: ImageInfo) -> Prepared:
+    async def _prepare(self, image: ImageInfo, labels: Mapping[str, str]) -> Prepared:
         async with self._preparing:
             if image.digest not in self._prepared:
                 self._prepared[image.digest] = await _bounded(
-                    "image commit", self._call_ms, lambda: prepare(self._api, image)
+                    "image commit", self._call_ms, lambda: prepare(self._api, image, labels)
                 )
         return self._prepared[image.digest]
 
     async def start(self, spec: ContainerSpec) -> DockerContainer:
         if not (*spec.image.entrypoint, *spec.image.command):
             raise ImageInvalid(f"image {spec.image.ref} has neither ENTRYPOINT nor CMD", "name one in its Dockerfile")
-        prepared = await self._prepare(spec.image)
+        prepared = await self._prepare(spec.image, spec.labels)
         nonce = secrets.token_hex(16)
         body = container_body(spec, prepared, nonce)
         call = partial(_bounded, limit_ms=spec.limits.engine_call_ms)
         started = False
         ident = ""
         try:
-            ident = (await call("create", call=lambda: self._api.create_container_from_config(body)))["Id"]
+            ident = (await call("create", call=lambda: self._api.create_container_from_config(body, fresh_name())))[
+                "Id"
+            ]
             stream = await call("attach", call=lambda: _attach(self._api, ident))
             await call("start", call=lambda: self._api.start(ident))
             started = True
@@ -97,9 +99,9 @@ class DockerEngine:
             return  # the reaper finds it by its labels at the next start
 
     async def reap(self, is_living: Callable[[str], bool], dry_run: bool = False) -> Sequence[str]:
-        found = await _bounded(
-            "list", self._call_ms, lambda: self._api.containers(all=True, filters={"label": OWNER_LABEL})
-        )
+        # By name too: a container of somebody else may inherit our labels from its image.
+        ours = {"label": OWNER_LABEL, "name": f"^/{NAME_PREFIX}"}
+        found = await _bounded("list", self._call_ms, lambda: self._api.containers(all=True, filters=ours))
         dead = [c["Id"] for c in found if not is_living(c["Labels"].get(OWNER_LABEL, ""))]
         for ident in [] if dry_run else dead:
             await _bounded("remove", self._call_ms, partial(_remove, self._api, ident))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import platform
+import secrets
 import tarfile
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -19,6 +21,7 @@ from harness.errors import ImageInvalid, ImageMissing
 from harness.ports import ImageInfo
 
 REPOSITORY = "fumehood-prepared"
+NAME_PREFIX = "fumehood-"
 SOURCE_LABEL = "fumehood.source"
 USER_LABEL = "fumehood.user"
 MAX_CHUNKS = 4
@@ -53,6 +56,11 @@ def describe(api: APIClient, ref: str) -> ImageInfo:
     )
 
 
+def fresh_name() -> str:
+    """A name for a container of ours; by it the reaper knows its own."""
+    return NAME_PREFIX + secrets.token_hex(8)
+
+
 class Prepared(Struct, frozen=True):
     """An image that holds the guard, and the numeric `uid:gid` its agent runs as; never root."""
 
@@ -60,10 +68,11 @@ class Prepared(Struct, frozen=True):
     user: str
 
 
-def prepare(api: APIClient, image: ImageInfo) -> Prepared:
+def prepare(api: APIClient, image: ImageInfo, labels: Mapping[str, str]) -> Prepared:
     """The image plus the guard, made by copy-in and commit once per image and guard.
 
-    Nothing of the image runs for it: the container that is committed is never started. Raises ImageInvalid
+    Nothing of the image runs for it: the container that is committed is never started; `labels` let it be found
+    should we be killed meanwhile, and are emptied in the copy, as containers inherit those. Raises ImageInvalid
     where the image's user is not one of its own.
     """
     binary = guard_binary().read_bytes()
@@ -73,16 +82,17 @@ def prepare(api: APIClient, image: ImageInfo) -> Prepared:
         return Prepared(known["Id"], known["Config"]["Labels"][USER_LABEL])
     except docker_errors.NotFound:
         pass
-    body = {"Image": image.digest, "Cmd": ["-"], "HostConfig": {"NetworkMode": "none"}}
+    body = {"Image": image.digest, "Cmd": ["-"], "Labels": dict(labels), "HostConfig": {"NetworkMode": "none"}}
     try:
-        made = api.create_container_from_config(body)
+        made = api.create_container_from_config(body, fresh_name())
     except docker_errors.NotFound as error:
         raise ImageMissing(f"image {image.ref} is gone", "build it or pull it again") from error
     try:
         user = numeric_user(image.user, lambda path: _read(api, made["Id"], path))
         api.put_archive(made["Id"], "/", _guard_tar(binary))
-        labels = f"LABEL {SOURCE_LABEL}={image.digest} {USER_LABEL}={user}"
-        committed = api.commit(made["Id"], repository=REPOSITORY, tag=tag, changes=[labels])
+        marks = {**dict.fromkeys(labels, '""'), SOURCE_LABEL: image.digest, USER_LABEL: user}
+        change = "LABEL " + " ".join(f"{name}={value}" for name, value in marks.items())
+        committed = api.commit(made["Id"], repository=REPOSITORY, tag=tag, changes=[change])
     finally:
         api.remove_container(made["Id"], force=True, v=True)
     return Prepared(committed["Id"], user)
