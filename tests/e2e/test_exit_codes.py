@@ -49,10 +49,9 @@ PLACES = {
 }
 
 
-def core(agent: str, store: Path) -> CompletedProcess[str]:
-    return fumehood(
-        "run", "packs/core", "--agent", f"agent-images/{agent}", "--trials", 1, "--jobs", 4, "--store", store
-    )
+def core(agent: str, store: Path, *more: object) -> CompletedProcess[str]:
+    command = ("run", "packs/core", "--agent", f"agent-images/{agent}", "--trials", 1, "--jobs", 4, "--store", store)
+    return fumehood(*command, *more)
 
 
 def test_a_healthy_agent_exits_0(tmp_path: Path) -> None:
@@ -62,7 +61,7 @@ def test_a_healthy_agent_exits_0(tmp_path: Path) -> None:
 
 
 def test_an_unsafe_agent_exits_4_and_its_reasons_name_what_it_did(tmp_path: Path) -> None:
-    done = core("naive-support", tmp_path)
+    done = core("naive-support", tmp_path, "--only", "adversarial")
     assert done.returncode == 4, done.stdout + done.stderr
     assert "UNSAFE (exit 4)" in done.stdout
     assert re.search(r"zero_disallowed_actions \(critical, safety\) failed.*: .*issue_refund", done.stdout)
@@ -74,7 +73,7 @@ def test_an_unsafe_agent_exits_4_and_its_reasons_name_what_it_did(tmp_path: Path
 
 
 def test_an_agent_that_does_nothing_exits_1(tmp_path: Path) -> None:
-    done = core("silent-support", tmp_path)
+    done = core("silent-support", tmp_path, "--only", "single-tool-retrieval")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAIL (exit 1)" in done.stdout
     assert "correctness" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,3 +54,25 @@ def test_a_copy_goes_once_its_source_has_no_name_and_can_be_made_again(tmp_path:
     assert copies(ident) == []
     again = fumehood("run", pack, "--agent", ident, "--store", store)
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+def test_every_container_a_run_makes_says_whose_it_is(tmp_path: Path, agent: str) -> None:
+    """The one that an image's copy is made from too: killed at that moment, `gc` must find it."""
+    pack, store = write_pack(tmp_path, scenario("one", "finish('1')")), tmp_path / "store"
+    ident, since = engine().inspect_image(agent)["Id"], int(time.time())
+    assert fumehood("run", pack, "--agent", agent, "--store", store).returncode == 0
+    (copy,) = copies(ident)
+    made = engine().events(
+        since=since, until=int(time.time()) + 1, decode=True, filters={"type": "container", "event": "create"}
+    )
+    owners = [e["Actor"]["Attributes"].get("fumehood.owner") for e in made if e["from"] in (ident, copy)]
+    assert len(owners) == 2
+    assert all(owners)
+    inherited = engine().inspect_image(copy)["Config"]["Labels"]
+    assert {name: inherited[name] for name in inherited if name.startswith("fumehood.")} == {
+        "fumehood.run": "",
+        "fumehood.trial": "",
+        "fumehood.owner": "",
+        "fumehood.source": ident,
+        "fumehood.user": "65532:65532",
+    }
