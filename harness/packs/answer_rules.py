@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.domain.flat import is_flat
 from harness.domain.pack import Problem
 from harness.packs.nodes import Node
 from harness.packs.schema_rules import schema_problems
 from harness.packs.tool_rules import reply_problems
 from harness.packs.words import bad_regex, did_you_mean, kind, show
+from harness.ports import CheckCatalogue
 
 _NEEDS = {"exact": "value", "contains": "value", "regex": "value", "schema": "schema", "refusal": None}
 
 
-def expected_problems(expected: Node) -> Iterator[Problem]:
+def expected_problems(expected: Node, catalogue: CheckCatalogue) -> Iterator[Problem]:
     """`value` or `schema` as the type asks for, and nothing that would be ignored."""
     wanted = expected.get("type").text
     if wanted not in _NEEDS:
@@ -28,11 +30,22 @@ def expected_problems(expected: Node) -> Iterator[Problem]:
     if not node.exists or node.data is None:
         yield expected.mark.problem(f"expected of type {wanted} needs {needed!r}")
     elif wanted == "schema":
-        yield from schema_problems(node)
+        yield from _schema(node, catalogue)
     elif wanted == "regex":
         yield from _regex(node, "value")
     elif wanted == "contains":
         yield from _contains(node)
+
+
+def _schema(node: Node, catalogue: CheckCatalogue) -> Iterator[Problem]:
+    """A schema of either dialect that the check it becomes can use."""
+    if not isinstance(node.data, dict) or is_flat(node.data):
+        return
+    if own := schema_problems(node):
+        yield from own
+        return
+    for path, message in catalogue.problems("schema_validity", {"schema": node.data}, ()):
+        yield node.mark_of(path[1:]).problem(message)
 
 
 def _contains(node: Node) -> Iterator[Problem]:

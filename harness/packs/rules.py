@@ -52,7 +52,7 @@ def _scenario(scenario: Node, known: _Known) -> Iterator[Problem]:
     yield from _safe(scenario.get("selftest").get("probe"), "probe")
     yield from _tool_lists(scenario, known.tools)
     yield from replies_problems(scenario.get("replies"), known.tools, known.schemas)
-    yield from expected_problems(scenario.get("expected"))
+    yield from expected_problems(scenario.get("expected"), known.catalogue)
     for check in scenario.get("checks").items:
         yield from _check(check, known)
     yield from _selftest(scenario.get("selftest"), known)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, structs
 
+from harness.domain.flat import TYPES, is_flat, to_json_schema
 from harness.scoring.check import PathProblem, Result, failed, passed
 from harness.scoring.extract import Data, data_of
-from harness.scoring.flat import TYPES, is_flat, to_json_schema
 from harness.scoring.structure import first_error
 from harness.scoring.text import TEXT_CAP, no_answer
 from harness.scoring.trial import Answer, Trial

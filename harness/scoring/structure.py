@@ -14,11 +14,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from harness.domain.flat import TYPES, is_flat, to_json_schema
 from harness.domain.patterns import found
 from harness.errors import FumehoodError
 from harness.scoring.check import Path, PathProblem, Result, failed, passed, pattern_problem
 from harness.scoring.extract import data_of
-from harness.scoring.flat import TYPES, is_flat, to_json_schema
 from harness.scoring.text import no_answer
 from harness.scoring.trial import Trial
 from harness.scoring.values import quote

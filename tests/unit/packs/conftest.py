@@ -15,6 +15,7 @@ PARAMS = {
     "exact": {"value"},
     "output_contains": {"value"},
     "regex": {"pattern"},
+    "schema_validity": {"schema"},
     "tool_called": {"tool", "args"},
     "zero_disallowed_actions": set(),
 }

@@ -10,6 +10,7 @@ from harness.errors import PackError
 from harness.packs.load import check_pack, load_pack
 from harness.packs.nodes import MAX_NODES
 from harness.packs.source import MAX_FILE_BYTES
+from harness.scoring.registry import CATALOGUE
 
 HEAD = """\
 fumehood: 1
@@ -169,6 +170,16 @@ def test_a_mistake_is_named_at_its_place(write, catalogue, line, place, text):
     found = check_pack(write(HEAD + line + "\n"), catalogue)
     assert [(p.line, p.column) for p in found] == [place], found
     assert text in found[0].message
+
+
+def test_an_expected_schema_may_be_flat_and_one_of_neither_dialect_is_refused(write):
+    flat = "  expected: {type: schema, schema: {id: string, items: list, title: str}}\n"
+    assert check_pack(write(HEAD + flat), CATALOGUE) == []
+    (found,) = check_pack(write(HEAD + flat.replace("title: str", "title: strng")), CATALOGUE)
+    assert "is not of type 'object'" in found.message
+    (found,) = check_pack(write(HEAD + "  expected: {type: schema, schema: {id: string, n: flaot}}\n"), CATALOGUE)
+    assert (found.line, found.column) == (12, 36)
+    assert "types out of string" in found.message
 
 
 def test_a_tool_both_allowed_and_disallowed_is_legal_and_not_shown(write, catalogue):
