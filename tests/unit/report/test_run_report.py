@@ -112,7 +112,7 @@ def test_repeats_show_the_first_k_and_the_last() -> None:
     rates = tuple(RepeatRate(k, 1.0, 0.5, 40) for k in range(1, 13))
     run = msgspec.structs.replace(verdict(), repeats=(Repeats("support", rates, 0.125, 40),))
     page = render(view(run=run))
-    assert "support: flake rate 12.5% of 40 scenarios tried again" in page
+    assert "support: flake rate 12.5% (scenarios tried more than once: 40)" in page
     shown = [line.split()[1] for line in page.splitlines() if line.endswith("50%          40")]
     assert shown == ["1", "2", "3", "4", "5", "8", "10", "12"]
     assert len(run_json(view(run=run))["verdict"]["repeats"][0]["rates"]) == 12
