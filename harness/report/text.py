@@ -91,9 +91,8 @@ class _Page:
             columns = ("agent", "k", "pass@k", "pass^k", "scenarios")
             self._table("Repeats (one of k trials passes, all of k pass)", columns, rows, right=(1, 2, 3, 4))
         for agent in repeats:
-            self.line(
-                f"{agent.agent}: flake rate {_percent(agent.flake_rate)} of {agent.repeated} scenarios tried again"
-            )
+            rate = _percent(agent.flake_rate)
+            self.line(f"{agent.agent}: flake rate {rate} (scenarios tried more than once: {agent.repeated})")
 
     def failures(self, failures: Iterable[ScenarioFailure], more: int) -> None:
         for agent, group in groupby(failures, key=lambda failure: failure.agent):
