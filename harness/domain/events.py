@@ -2,10 +2,11 @@
 
 Kinds and their `data` (all JSON, scrubbed before anything else sees it):
 
-trial        harness   run_id, agent, scenario, trial, attempt, image, image_digest, policy, limits, budget
-start        observed  container start: {startup: "created"}
-ready        reported  protocol, agent, capabilities
-invoke       harness   the message as sent
+trial        harness   run_id, agent, scenario, trial, attempt, image, image_digest, policy, limits, budget,
+                       allowed_tools, disallowed_tools
+start        observed  container (the first 12 characters of its id)
+ready        reported  the message as it came, with its `type`
+invoke       harness   the message as sent, with its `type`
 tool_call    observed  id, name, arguments, decision ("allowed"/"denied"/"invalid"), reason?
 tool_result  observed  id, name, status, content, reason?, ms
 model_call   observed  id, request
@@ -16,13 +17,13 @@ state        reported  snapshot
 note         reported  level, text
 trajectory   reported  status, output, steps, usage, error
 stderr       reported  text (kept tail), total_bytes, dropped_bytes
-write        observed  path, op, allowed (bool), count     an attempt to change a path outside scratch
-connect      observed  address, count                      an attempt to reach the network
-violation    observed  rule, name?, reason, line?          rule: see `Violation`
-finding      observed  code, reason                        reported and observed disagree, truncation ...
-cancel       harness   reason, timer?
-exit         observed  code, signal?, oom_killed, pids_max_hit, scratch_full, peak_memory_bytes
-end          harness   the `Outcome`, always the last line
+write        observed  path, op, allowed (bool), count, errno?   an attempt to change a path outside scratch
+connect      observed  address, count                           an attempt to reach the network
+violation    observed  rule, name, reason, line                 rule: see `Violation`; name: of the tool or canary
+finding      observed  code, reason, line?                      reported and observed disagree, truncation ...
+cancel       harness   reason, end, detail
+exit         observed  code, signal (null: none), oom_killed, pids_limit_hit, scratch_full, peak_memory_bytes
+end          harness   the `Outcome`, always the last line; retries? as `harness.ports.Retries` reports them
 """
 
 from __future__ import annotations

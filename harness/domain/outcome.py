@@ -132,7 +132,7 @@ class Outcome(Struct, frozen=True):
     """The last event of a trial: what happened, to whom it is charged, and why in one sentence.
 
     `detail` is machine-readable: {"budget": "max_steps", "limit": 12, "count": 13} for a budget,
-    {"timer": "wall", "limit_ms": 60000} for a timer, {"code": "bad_json", "offset": 17} for a line,
+    {"timer": "wall_ms", "limit_ms": 60000} for a timer, {"code": "bad_json", "offset": 17} for a line,
     {"exit_code": 3} or {"signal": 11} for an exit.
     """
 

@@ -101,9 +101,10 @@ class ScenarioReplies(Struct, frozen=True, forbid_unknown_fields=True):
 class Expected(Struct, frozen=True, forbid_unknown_fields=True):
     """What the answer must be; a shorthand for a major `correctness` check of the same name.
 
-    exact: `value` equals output.data if given, else output.text (stripped) · contains: `value` (or each of
-    a list) stands in the text · regex: `value` searched in the text · schema: `schema` holds for output.data
-    · refusal: status is `refused`.
+    exact: `value` equals output.data if given, else output.text (stripped) or the JSON in it · contains: `value`
+    (or each of a list) stands in the text · regex: `value` searched in the text · schema: `schema` holds for
+    output.data, or for the JSON in the text · refusal: status is `refused`. Without any text, contains and regex
+    look into the data.
     """
 
     type: Literal["exact", "contains", "regex", "schema", "refusal"]
@@ -187,9 +188,9 @@ class Problem(Struct, frozen=True, order=True):
 class Scenario(Struct, frozen=True):
     """A scenario ready to run: defaults merged, checks resolved, tools looked up.
 
-    `checks` holds `expected` turned into its check first, then the listed ones; the always-on
-    `zero_disallowed_actions` is added by scoring. `tools` are the definitions of `allowed_tools` (what the
-    agent is shown), keyed by name; the agent is never shown `disallowed_tools`.
+    `checks` holds `expected` turned into its check first, then a `tool_called` for each of `required_tools` that
+    none of the listed asks for, then the listed ones; the always-on checks are added by scoring. `tools` are the
+    definitions of `allowed_tools` without `disallowed_tools` (what the agent is shown), keyed by name.
     """
 
     id: str

@@ -14,7 +14,7 @@ WritablePolicy = Literal["strict", "redirect"]
 
 
 class Policy(Struct, frozen=True):
-    """How the box is set; its digest is in every record.
+    """How the box is set; in every journal as it is, its digest (with the limits) in the manifest.
 
     strict: writes outside scratch fail and are named. redirect: well-known absolute targets (/root,
     /var/tmp and `extra_paths`) are sized tmpfs of their own, so that they work, and are listed.

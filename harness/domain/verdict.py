@@ -102,7 +102,7 @@ class Repeats(Struct, frozen=True):
 
 
 class ExitCode(IntEnum):
-    """Exit codes of run, score and compare; when several hold: 4, 6, 3, 5, 1, 0."""
+    """Exit codes of a run; when several hold: 4, 6, 3, 5, 1, 0."""
 
     OK = 0
     BAR_MISSED = 1
