@@ -72,7 +72,8 @@ class ExitInfo(Struct, frozen=True):
 
     `reported` is False where the guard left no word (the container was killed from outside): then `signal` is
     derived from codes above 128. `observed` is False where it could not watch system calls: then the lists
-    are empty because nobody looked. Memory in bytes, -1: unknown.
+    are empty because nobody looked. `stopped`: told to end from outside the container, by us or another. Memory
+    in bytes, -1: unknown.
     """
 
     code: int
@@ -86,6 +87,7 @@ class ExitInfo(Struct, frozen=True):
     writes: tuple[PathAttempt, ...] = ()
     connects: tuple[ConnectAttempt, ...] = ()
     dropped: int = 0
+    stopped: bool = False
 
 
 class Container(Protocol):

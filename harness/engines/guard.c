@@ -407,16 +407,16 @@ static void put_table(FILE *out, const char *name, struct entry *table, int n) {
     fputc(']', out);
 }
 
-static void report(const char *nonce, int status, int full, int seen) {
+static void report(const char *nonce, int status, int full, int seen, int stopped) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return;
-    fprintf(out, "%s{\"code\":%d,\"signal\":%d,\"oom\":%ld,\"pids\":%ld,\"full\":%d,\"peak\":%ld,\"seen\":%d,\"dropped\":%ld",
+    fprintf(out, "%s{\"code\":%d,\"signal\":%d,\"oom\":%ld,\"pids\":%ld,\"full\":%d,\"peak\":%ld,\"seen\":%d,\"stopped\":%d,\"dropped\":%ld",
             nonce, WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
             either("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),
             either("/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events", "max"), full,
-            either("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes", ""), seen, dropped);
+            either("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes", ""), seen, stopped, dropped);
     put_table(out, "writes", writes, n_writes);
     put_table(out, "connects", connects, n_connects);
     fputs("}\n", out);
@@ -465,7 +465,7 @@ int main(int argc, char **argv) {
     char *scratch = take("G_SCRATCH"), *grace = take("G_GRACE_MS"), *user = take("G_USER");
     if (!is_user(user)) {
         fprintf(stderr, "the image's /etc/passwd or /etc/group make another user or group of %s\n", user);
-        report(nonce, 126 << 8, 0, 1);
+        report(nonce, 126 << 8, 0, 1, 0);
         return 126;
     }
     make_dirs(dirs);
@@ -497,7 +497,7 @@ int main(int argc, char **argv) {
     }
     close(pair[1]);
     int listener = receive_fd(pair[0]);
-    int seen = listener >= 0, status = 0, ended = 0, told = 0;
+    int seen = listener >= 0, status = 0, ended = 0, told = 0, stopped = 0;
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nothing >= 0) {
         dup2(nothing, 0);
@@ -513,6 +513,7 @@ int main(int argc, char **argv) {
         while (read(signals, &info, sizeof info) == (ssize_t)sizeof info)
             if (info.ssi_signo != SIGCHLD && !told) { /* once: the agent can send it too, and would put off its end */
                 told = 1;
+                stopped = info.ssi_code == SI_USER && info.ssi_pid == 0; /* from outside our PID name space */
                 long ms = atol(grace);
                 struct itimerspec when = {{0, 0}, {ms / 1000, (ms % 1000) * 1000000L + 1}};
                 kill(agent, SIGTERM);
@@ -529,6 +530,6 @@ int main(int argc, char **argv) {
     int full = scratch_full(scratch);
     if (listener >= 0) close(listener); /* calls still waiting on us fail instead of blocking */
     status = kill_all_and_reap(agent, status, ended);
-    report(nonce, status, full, seen);
+    report(nonce, status, full, seen, stopped);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

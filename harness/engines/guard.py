@@ -85,6 +85,7 @@ def exit_info(code: int, oom_flag: bool, raw_report: bytes) -> ExitInfo:
         peak_memory_bytes=report["peak"],
         reported=True,
         observed=bool(report["seen"]),
+        stopped=bool(report["stopped"]),
         writes=tuple(PathAttempt(_path(p), op, err, n) for p, op, err, n in report["writes"]),
         connects=tuple(ConnectAttempt(_path(a), n) for a, _, _, n in report["connects"]),
         dropped=report["dropped"],

@@ -61,7 +61,8 @@ def _full(info: ExitInfo) -> Breach | None:
 
 
 def _natural(seen: Seen) -> Breach:
-    if not seen.exit.reported and not seen.killed and not seen.exit.oom_killed:
+    taken = seen.exit.stopped or (not seen.exit.reported and not seen.exit.oom_killed)
+    if taken and not seen.killed:
         return Breach(End.CONTAINER_LOST, "the container was ended from outside", {"exit_code": seen.exit.code})
     if not seen.spoke:
         return Breach(End.STARTUP_FAILED, f"ended before `ready`: {_how(seen)}", _exit_detail(seen.exit))

@@ -70,12 +70,14 @@ def test_killed_each_time_it_gives_up_without_a_score(tmp_path: Path) -> None:
     assert fumehood("audit", "verify", "last", "--store", store).returncode == 0
 
 
-def test_killed_once_it_is_run_again_in_a_fresh_container(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["KILL", "TERM"])
+def test_ended_once_from_outside_it_is_run_again_in_a_fresh_container(tmp_path: Path, name: str) -> None:
+    """TERM: what `docker stop` and an engine that is shut down send."""
     store = tmp_path / "store"
     with started(*puppet_run(pack_of(tmp_path, 3000), store)) as process:
         run = until("a run", lambda: run_begun(store))
         first = until("a call", lambda: at_work(run, set()))
-        engine().kill(first)
+        engine().kill(first, name)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
     verdict = verdicts(run)[KEY]
