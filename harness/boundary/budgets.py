@@ -75,11 +75,6 @@ class Ledger:
         """After `cancel` nothing moves: every charge is refused, nothing is booked."""
         self._frozen = True
 
-    @property
-    def cost_known(self) -> bool:
-        """False once a call of unknown price was booked; then `cost_usd` is only what is known of it."""
-        return self._cost_known
-
     def snapshot(self) -> dict[str, Any]:
         """The fields of `harness.domain.outcome.Usage` that are counted here."""
         return {**self._counts, "tokens": self._tokens, "cost_usd": float(self._cost), "cost_known": self._cost_known}

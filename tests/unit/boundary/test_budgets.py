@@ -77,7 +77,7 @@ def test_an_unknown_price_is_the_packs_fault_under_a_cost_budget_and_flagged_wit
         Ledger(Budget(max_cost_usd=1.0)).settle(1, None)
     ledger = Ledger(Budget())
     assert ledger.settle(1, None) is None
-    assert ledger.cost_known is False
+    assert ledger.snapshot()["cost_known"] is False
 
 
 @pytest.mark.parametrize(("tokens", "cost"), [(-1, 0.0), (1, -0.1), (1, math.nan), (1, math.inf)])
