@@ -25,8 +25,6 @@ from protocol.messages import AgentMessage, Cancel, HarnessMessage
 
 MAX_UNREAD = 4096
 """Replies that may wait to be written; an agent that calls and never reads is stopped there."""
-
-
 BIG_LINE = 16 * 1024
 """A longer line is looked at in a thread: a hostile one of 4 MiB takes ten seconds to scrub, which are others' time."""
 TICK_MS = 200

@@ -115,7 +115,7 @@ class Machine:
             case Note():
                 self._record("note", "reported", {"level": message.level, "text": message.text})
             case Trajectory():
-                return self._trajectory(message, now)
+                return self._trajectory(message)
             case Ready():
                 return self.fail(
                     Breach(End.PROTOCOL_VIOLATION, "expected `ready` once, came a second", {"code": "second_ready"})
@@ -254,7 +254,7 @@ class Machine:
 
     # ---- the end ----
 
-    def _trajectory(self, message: Trajectory, now: int) -> list[Action]:
+    def _trajectory(self, message: Trajectory) -> list[Action]:
         self.trajectory = message
         self.phase = Phase.ENDED
         self._rules.ledger.freeze()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import to_builtins
+
 from harness.domain.ids import TrialKey
 from harness.domain.outcome import Breach, Outcome, Usage, rule_for
 from harness.ports import Clock, Container, ExitInfo, Journal
@@ -91,7 +93,7 @@ class Session:
             breach.detail,
         )
         retries = self._rules.retries.report()
-        self.record("end", "harness", {**_plain(outcome), **({"retries": retries} if retries else {})})
+        self.record("end", "harness", {**to_builtins(outcome), **({"retries": retries} if retries else {})})
         return outcome
 
 
@@ -117,10 +119,3 @@ def _exit_data(info: ExitInfo) -> dict[str, Any]:
         "scratch_full": info.scratch_full,
         "peak_memory_bytes": info.peak_memory_bytes,
     }
-
-
-def _plain(outcome: Outcome) -> dict[str, Any]:
-    from msgspec import to_builtins
-
-    plain: dict[str, Any] = to_builtins(outcome)
-    return plain
