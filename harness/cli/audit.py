@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import FORMAT, STORE
+
 if TYPE_CHECKING:
     from harness.app.stored import VerifyReport
 
@@ -23,21 +25,8 @@ def audit() -> None:
 
 @audit.command()
 @click.argument("run")
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path),
-    default=Path(".fumehood"),
-    show_default=True,
-    help="Folder of the runs and their evidence.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for programs.",
-)
+@STORE
+@FORMAT
 @click.pass_context
 def verify(ctx: click.Context, run: str, store: Path, form: str) -> None:
     """Recompute every hash chain of RUN and name the first line that differs.

@@ -7,26 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import FORMAT, STORE
+
 if TYPE_CHECKING:
     from harness.app.doctor import Finding
 
 
 @click.command()
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path),
-    default=Path(".fumehood"),
-    show_default=True,
-    help="Folder of the runs and their evidence.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for programs.",
-)
+@STORE
+@FORMAT
 @click.pass_context
 def doctor(ctx: click.Context, store: Path, form: str) -> None:
     """Check the engine and say what to do about what is wrong.

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import FORMAT
+
 
 @click.group()
 def image() -> None:
@@ -39,14 +41,7 @@ def build(folder: Path, tag: str | None, build_args: tuple[str, ...]) -> None:
 
 @image.command()
 @click.argument("target", metavar="IMAGE")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for programs.",
-)
+@FORMAT
 @click.pass_context
 def check(ctx: click.Context, target: str, form: str) -> None:
     """Run the protocol's golden dialogues against IMAGE (a name, or a folder to build).

@@ -8,15 +8,9 @@ from typing import Any
 
 import click
 
+from harness.cli.options import FORMAT
+
 _PATH = click.Path(exists=True, path_type=Path)
-_FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for programs.",
-)
 _COLUMNS = ("id", "family", "bucket", "trials", "holdout", "tools", "checks")
 _NARROW = ("id", "bucket", "trials", "holdout", "checks")
 
@@ -33,7 +27,7 @@ def pack() -> None:
 
 @pack.command()
 @click.argument("paths", nargs=-1, required=True, type=_PATH)
-@_FORMAT
+@FORMAT
 @click.pass_context
 def check(ctx: click.Context, paths: tuple[Path, ...], form: str) -> None:
     """Validate packs: every problem at once, with file, line and column; exit 2 if there is any.
@@ -57,7 +51,7 @@ def check(ctx: click.Context, paths: tuple[Path, ...], form: str) -> None:
 @pack.command()
 @click.argument("path", metavar="PACK", type=_PATH)
 @click.argument("scenario", required=False)
-@_FORMAT
+@FORMAT
 def show(path: Path, scenario: str | None, form: str) -> None:
     """Show a pack's scenarios, counts and bars; with SCENARIO, that one in full.
 

@@ -7,19 +7,15 @@ from typing import Any
 
 import click
 
+from harness.cli.options import FORMAT, STORE
+
 
 @click.command()
 @click.argument("pack", required=False, type=click.Path(path_type=Path))
 @click.option("--agent", "agents", multiple=True, metavar="IMAGE_OR_DIR", help="An agent; repeat for several.")
 @click.option("--trials", type=click.IntRange(1, 1000), help="Trials per scenario, instead of the pack's.")
 @click.option("--jobs", type=click.IntRange(1, 64), show_default="4; with --resume as before", help="Trials at once.")
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path),
-    default=Path(".fumehood"),
-    show_default=True,
-    help="Folder of the runs and their evidence.",
-)
+@STORE
 @click.option("--resume", metavar="RUN", help="Go on with an interrupted run (an id, or last); alone, or with --jobs.")
 @click.option("--only", multiple=True, metavar="EXPR", help="Glob over ids, families, buckets and tags; repeatable.")
 @click.option("--holdout", is_flag=True, help="Also run the held-out scenarios.")
@@ -39,14 +35,7 @@ import click
     metavar="KEY=VALUE",
     help="A limit of the box, e.g. startup_ms=5000; repeatable.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for programs.",
-)
+@FORMAT
 @click.pass_context
 def run(ctx: click.Context, /, form: str, **given: Any) -> None:
     """Run PACK against agents and say yes or no, by exit code.

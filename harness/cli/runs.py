@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.options import FORMAT, STORE
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -16,21 +18,6 @@ if TYPE_CHECKING:
     from harness.domain.events import Event
     from harness.domain.run import RunSummary
 
-_STORE = click.option(
-    "--store",
-    type=click.Path(path_type=Path),
-    default=Path(".fumehood"),
-    show_default=True,
-    help="Folder of the runs and their evidence.",
-)
-_FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for programs.",
-)
 _COLUMNS = ("run", "pack", "agents", "done", "passed", "result")
 _WHOLE = ("run", "trials", "done", "passed", "result")
 """Columns that are never broken; at 80 columns the names beside them fold."""
@@ -49,8 +36,8 @@ def runs() -> None:
 
 
 @runs.command(name="list")
-@_STORE
-@_FORMAT
+@STORE
+@FORMAT
 def list_(store: Path, form: str) -> None:
     """List the runs of a store, newest first.
 
@@ -77,8 +64,8 @@ def list_(store: Path, form: str) -> None:
 @runs.command()
 @click.argument("run")
 @click.argument("trial", required=False, metavar="[AGENT/SCENARIO/N]")
-@_STORE
-@_FORMAT
+@STORE
+@FORMAT
 def show(run: str, trial: str | None, store: Path, form: str) -> None:
     """Show what RUN came to; with AGENT/SCENARIO/N, the transcript of that trial.
 
