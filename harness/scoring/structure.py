@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from harness.domain.canonical import canonical
 from harness.domain.flat import TYPES, is_flat, to_json_schema
 from harness.domain.patterns import found
 from harness.errors import FumehoodError
@@ -149,19 +150,8 @@ def _additional_properties(validator: Any, subschema: Any, instance: Any, schema
 def _unique_items(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    if wanted and isinstance(instance, list):
-        keys = {json.dumps(_normal(item), sort_keys=True) for item in instance}
-        if len(keys) != len(instance):
-            yield ValidationError("has items more than once")
-
-
-def _normal(value: Any) -> Any:
-    """`value` with integral floats as ints, so that 1 and 1.0 have one spelling."""
-    if isinstance(value, list):
-        return [_normal(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _normal(item) for key, item in value.items()}
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if wanted and isinstance(instance, list) and len({canonical(item) for item in instance}) != len(instance):
+        yield ValidationError("has items more than once")
 
 
 def _walk(schema: Any, path: Path, root: dict[str, Any]) -> Iterator[PathProblem]:
