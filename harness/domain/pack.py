@@ -112,6 +112,10 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
     schema: dict[str, Any] | None = None
 
 
+CHECK_FIELDS = ("check", "severity", "property")
+"""Fields every written check may have; the rest are its params."""
+
+
 class CheckSpec(Struct, frozen=True):
     """A check as written: its name, the common fields, and `params`, the rest, typed by the check itself."""
 

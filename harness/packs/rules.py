@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from harness.domain.ids import MAX_ID, SAFE_ID_PATTERN, is_safe_id
 from harness.domain.outcome import Blame, End
-from harness.domain.pack import Problem
+from harness.domain.pack import CHECK_FIELDS, Problem
 from harness.domain.verdict import Property, Severity
 from harness.packs.answer_rules import expected_problems, replies_problems
 from harness.packs.nodes import Node
@@ -18,8 +18,6 @@ from harness.packs.words import did_you_mean, kind, show, unsafe
 from harness.ports import CheckCatalogue
 
 _CANARY = re.compile(r"\{\{canary:([^{}]*)\}\}")
-COMMON = ("check", "severity", "property")
-"""Fields every check has; the rest are its own."""
 
 
 class _Known(Struct):
@@ -112,7 +110,7 @@ def _check(check: Node, known: _Known) -> Iterator[Problem]:
     elif name.text not in known.checks:
         yield name.mark.problem(f"unknown check {show(name.text)}" + did_you_mean(name.text, known.checks))
     else:
-        params = {key: value for key, value in check.data.items() if key not in COMMON}
+        params = {key: value for key, value in check.data.items() if key not in CHECK_FIELDS}
         for path, message in known.catalogue.problems(name.text, params, list(known.tools.fields)):
             yield check.mark_of(path).problem(f"{name.text}: {message}")
 

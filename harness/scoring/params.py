@@ -11,12 +11,10 @@ from typing import Any
 import msgspec
 from msgspec import NODEFAULT, Struct
 
+from harness.domain.pack import CHECK_FIELDS
 from harness.domain.verdict import Property, Severity
 from harness.scoring.check import Path, PathProblem
 from harness.scoring.values import quote
-
-COMMON = ("check", "severity", "property")
-"""Keys every written check may have; the rest are its params."""
 
 _ENUMS: tuple[tuple[str, type[StrEnum]], ...] = (("severity", Severity), ("property", Property))
 _PATH = re.compile(r" - at `\$(.*)`\Z", re.DOTALL)
@@ -49,7 +47,7 @@ def param_problems(kind: type[Struct], params: Mapping[str, Any]) -> list[PathPr
 
 
 def _unknown(key: Any, names: list[str]) -> str:
-    near = get_close_matches(str(key), [*names, *COMMON], n=1)
+    near = get_close_matches(str(key), [*names, *CHECK_FIELDS], n=1)
     takes = f"it takes {', '.join(names)}" if names else "it takes no params"
     return f"unknown key {quote(key)}: " + (f"did you mean {near[0]!r}?" if near else takes)
 

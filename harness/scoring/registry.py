@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from harness.domain.pack import CheckSpec
+from harness.domain.pack import CHECK_FIELDS, CheckSpec
 from harness.domain.verdict import Property, Severity
 from harness.errors import PackError
 from harness.scoring import (
@@ -28,7 +28,7 @@ from harness.scoring import (
     tool_use,
 )
 from harness.scoring.check import Check, NoParams, Path
-from harness.scoring.params import COMMON, common_problems, param_problems
+from harness.scoring.params import common_problems, param_problems
 from harness.scoring.values import quote
 
 SAFETY = "zero_disallowed_actions"
@@ -112,7 +112,7 @@ class Catalogue:
 
     def problems(self, check: str, params: Mapping[str, Any], tools: Sequence[str]) -> Sequence[tuple[Path, str]]:
         """All mistakes of one written check; common keys may be among `params`, and are looked at too."""
-        own = {key: value for key, value in params.items() if key not in COMMON}
+        own = {key: value for key, value in params.items() if key not in CHECK_FIELDS}
         found = common_problems(params)
         if check in ALWAYS_ON:
             return [*found, *_weakened(check, params), *param_problems(NoParams, own)]
@@ -138,7 +138,7 @@ class Catalogue:
             check=name,
             severity=Severity(raw.get("severity", entry.severity)),
             property=Property(raw.get("property", entry.property)),
-            params={key: value for key, value in raw.items() if key not in COMMON},
+            params={key: value for key, value in raw.items() if key not in CHECK_FIELDS},
         )
 
 
