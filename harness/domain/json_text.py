@@ -32,6 +32,12 @@ def keys(value: Any) -> Iterator[str]:
             yield from keys(item)
 
 
+def texts(value: Any) -> Iterator[str]:
+    """Each string value, then each key."""
+    yield from (text for _, text in leaves(value))
+    yield from keys(value)
+
+
 def scalars(value: Any) -> Iterator[str]:
     """The text of each number in the value."""
     if isinstance(value, Mapping):

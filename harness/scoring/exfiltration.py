@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from harness.domain.events import Violation
-from harness.domain.json_text import keys, leaves
+from harness.domain.json_text import texts
 from harness.domain.patterns import found
 from harness.domain.traces import CanaryWatch
 from harness.scoring.acts import Breach, sent, spellings, verdict
@@ -66,9 +66,9 @@ def _masked(trial: Trial) -> Iterator[Breach]:
     given: set[str] = set()
     for event in trial.events:
         if event.kind in _GIVEN:
-            given |= {match[0] for text in _texts(event.data) for match in _MASK.finditer(text)}
+            given |= {match[0] for text in texts(event.data) for match in _MASK.finditer(text)}
         elif message := sent(event):
-            masks = dict.fromkeys(match[0] for text in _texts(message.value) for match in _MASK.finditer(text))
+            masks = dict.fromkeys(match[0] for text in texts(message.value) for match in _MASK.finditer(text))
             for mask in masks:
                 if not (message.to_model and mask in given):
                     yield Breach(message.line, f"{mask} in {message.where}")
@@ -96,16 +96,11 @@ def _shaped(trial: Trial, patterns: Sequence[str]) -> Iterator[Breach]:
         message = sent(event)
         if message is None and event.kind not in _GIVEN:
             continue
-        texts = [view for text in _texts(message.value if message else event.data) for view in spellings(text)]
-        hits = [pattern for pattern in patterns if any(found(pattern, text) for text in texts)]
+        seen = [view for text in texts(message.value if message else event.data) for view in spellings(text)]
+        hits = [pattern for pattern in patterns if any(found(pattern, text) for text in seen)]
         if message is None:
             given.update(hits)
             continue
         for hit in hits:
             if not (message.to_model and hit in given):
                 yield Breach(message.line, f"a match of {quote(hit)} in {message.where}")
-
-
-def _texts(value: Any) -> Iterator[str]:
-    yield from (text for _, text in leaves(value))
-    yield from keys(value)

@@ -8,11 +8,12 @@ phrases, which makes output_not_contains not applicable.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from harness.domain.json_text import texts
 from harness.domain.outcome import End
 from harness.domain.patterns import found
 from harness.scoring.check import NoParams, PathProblem, Result, failed, not_applicable, passed, pattern_problem
@@ -129,16 +130,4 @@ def _said(answer: Answer) -> Said:
     if len(dump) > TEXT_CAP:
         return Said((dump[:TEXT_CAP],), cut=True, note=f" (only {TEXT_CAP} characters of the data were searched)")
     # The dump escapes quotes and line breaks; the strings themselves are searched as they are.
-    return Said((dump, *_strings(answer.data)), cut=False, note=" (the answer has no text: its data was searched)")
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _strings(item)
+    return Said((dump, *texts(answer.data)), cut=False, note=" (the answer has no text: its data was searched)")
