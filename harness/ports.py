@@ -26,7 +26,6 @@ class ImageInfo(Struct, frozen=True):
     volumes: tuple[str, ...]
     workdir: str
     labels: Mapping[str, str]
-    architecture: str = "amd64"
 
 
 class ContainerSpec(Struct, frozen=True):

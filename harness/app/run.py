@@ -21,10 +21,11 @@ from harness.app.kit import make_kit
 from harness.app.limits import limits_from
 from harness.app.secrets import operator_secrets
 from harness.app.selftest import SELFTEST_LIMITS, AsSelftest, as_selftest
+from harness.boundary.environment import redirect_targets
 from harness.boundary.redaction import Scrubber
 from harness.domain.pack import Pack, Scenario, SelfTest
 from harness.domain.run import PackRef, RunPlan
-from harness.domain.spec import Policy, TrialSpec
+from harness.domain.spec import Policy, TrialSpec, WritablePolicy
 from harness.domain.verdict import Property, RunVerdict, Severity, TrialVerdict
 from harness.errors import EngineError, UsageError
 from harness.ports import Engine, Journal
@@ -53,7 +54,8 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     holdout: bool = False
     seed: int = 0
     runtime: str | None = None
-    writable: str = "strict"
+    writable: WritablePolicy = "strict"
+    writable_paths: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
 
 
@@ -115,12 +117,12 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
         created=_now(),
         harness=__version__,
         protocols=VERSIONS,
-        pack=PackRef(pack.name, pack.version, pack.digest, os.path.realpath(pack.path)),
+        pack=_pack_ref(pack),
         agents=fleet.agents,
         rows=rows(fleet.agents, scenarios, choice),
         seed=request.seed,
         jobs=request.jobs or JOBS,
-        policy=Policy(writable=request.writable, runtime=request.runtime),  # type: ignore[arg-type]
+        policy=_policy(request),
         limits=limits,
         holdout=request.holdout,
         only=request.only,
@@ -128,8 +130,22 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
     return Ready(engine, pack, scenarios, fleet, store.create_run(plan))
 
 
-PLANNED = ("agents", "trials", "only", "holdout", "seed", "runtime", "writable", "limits")
+PLANNED = ("agents", "trials", "only", "holdout", "seed", "runtime", "writable", "writable_paths", "limits")
 """What a plan fixes once and for all: a run that goes on cannot have it otherwise."""
+
+
+def _policy(request: RunRequest) -> Policy:
+    """UsageError for a path that cannot be redirected, before any trial meets it."""
+    if request.writable_paths and request.writable != "redirect":
+        raise UsageError("--writable-path is for --writable redirect", "add it, or leave the path out")
+    policy = Policy(request.writable, request.writable_paths, request.runtime)
+    redirect_targets(policy)
+    return policy
+
+
+def _pack_ref(pack: Pack) -> PackRef:
+    """Absolute, so that the run can be resumed from another folder."""
+    return PackRef(pack.name, pack.version, pack.digest, os.path.realpath(pack.path))
 
 
 async def _resumed(request: RunRequest, store: Store, say: partial[None]) -> Ready:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from threading import Lock
 from typing import Any
 
 from harness.domain.canonical import canonical
-from harness.domain.patterns import compile_pattern, found
+from harness.domain.patterns import found, refuse_unbounded
 from harness.errors import PackFault
 
 MAX_DEPTH = 64
@@ -66,6 +67,7 @@ class ArgumentCheck:
 
     def __init__(self, tool: str, schema: Mapping[str, Any]) -> None:
         self._tool = tool
+        self._lock = Lock()
         self._work = 0
         self._sizes: dict[int, int] = {}
         self._validator = self._build(schema)
@@ -74,6 +76,10 @@ class ArgumentCheck:
 
     def problem(self, arguments: Any) -> str | None:
         """Why `arguments` break the schema, in at most MAX_REASON characters; None: they hold."""
+        with self._lock:  # the meter below belongs to one call at a time; trials share this, from several threads
+            return self._problem(arguments)
+
+    def _problem(self, arguments: Any) -> str | None:
         import referencing.exceptions
 
         try:
@@ -103,7 +109,7 @@ class ArgumentCheck:
         try:
             sizes(schema)
             Draft202012Validator.check_schema(schema)
-            _refuse_unbounded(schema)
+            refuse_unbounded(schema)
         except (TooMuch, ValueError) as err:
             raise self._fault(f"cannot be used: {err}") from err
         except RecursionError as err:
@@ -126,24 +132,6 @@ class ArgumentCheck:
 
     def _fault(self, what: str) -> PackFault:
         return PackFault(f"input_schema of tool {self._tool!r} {what}", "correct the pack")
-
-
-def _refuse_unbounded(schema: Any) -> None:
-    """ValueError where a pattern cannot be searched in linear time (the library would use `re`)."""
-    if isinstance(schema, list):
-        for item in schema:
-            _refuse_unbounded(item)
-    if not isinstance(schema, dict):
-        return
-    if "patternProperties" in schema and "unevaluatedProperties" in schema:
-        raise ValueError("unevaluatedProperties beside patternProperties is not supported; use additionalProperties")
-    if isinstance(schema.get("pattern"), str):
-        compile_pattern(schema["pattern"])
-    if isinstance(schema.get("patternProperties"), dict):
-        for pattern in schema["patternProperties"]:
-            compile_pattern(pattern)
-    for item in schema.values():
-        _refuse_unbounded(item)
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:

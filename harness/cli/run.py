@@ -29,6 +29,9 @@ from harness.cli.options import FORMAT, STORE
     help="strict: writes outside scratch fail. redirect: /root and the like work. Both are listed.",
 )
 @click.option(
+    "--writable-path", "writable_paths", multiple=True, metavar="DIR", help="With redirect: one more such folder."
+)
+@click.option(
     "--limit",
     "limits",
     multiple=True,

@@ -36,3 +36,21 @@ def found(pattern: str, text: str) -> bool:
         return compiled.search(text) is not None
     except UnicodeEncodeError:
         return False  # a lone surrogate is no text: nothing is found in it
+
+
+def refuse_unbounded(schema: Any) -> None:
+    """ValueError where a JSON Schema holds a pattern that cannot be searched in linear time."""
+    if isinstance(schema, list):
+        for item in schema:
+            refuse_unbounded(item)
+    if not isinstance(schema, dict):
+        return
+    if "patternProperties" in schema and "unevaluatedProperties" in schema:
+        raise ValueError("unevaluatedProperties beside patternProperties is not supported; use additionalProperties")
+    if isinstance(schema.get("pattern"), str):
+        compile_pattern(schema["pattern"])
+    if isinstance(schema.get("patternProperties"), dict):
+        for pattern in schema["patternProperties"]:
+            compile_pattern(pattern)
+    for item in schema.values():
+        refuse_unbounded(item)

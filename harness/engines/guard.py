@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -94,14 +93,6 @@ def exit_info(code: int, oom_flag: bool, raw_report: bytes) -> ExitInfo:
 
 def _path(hexed: str) -> str:
     return bytes.fromhex(hexed).decode("utf-8", "backslashreplace")
-
-
-def signal_name(number: int) -> str:
-    """SIGSEGV for 11; the number itself where it has no name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 class ReportFinder:

@@ -52,7 +52,6 @@ def describe(api: APIClient, ref: str) -> ImageInfo:
         volumes=tuple(sorted(config.get("Volumes") or ())),
         workdir=config.get("WorkingDir") or "/",
         labels=config.get("Labels") or {},
-        architecture=raw.get("Architecture", mine),
     )
 
 

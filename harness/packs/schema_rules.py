@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.domain.pack import Problem
+from harness.domain.patterns import refuse_unbounded
 from harness.packs.nodes import Node
 from harness.packs.words import did_you_mean
 
@@ -42,10 +43,11 @@ def schema_problems(node: Node) -> list[Problem]:
             for error in _meta().iter_errors(node.data)
         ]
         if not problems:
+            refuse_unbounded(node.data)
             validator_of(node.data).is_valid({})
     except RecursionError:
         problems.append(node.mark.problem("not a usable JSON Schema: it refers to itself without end"))
-    except OverflowError as error:
+    except (OverflowError, ValueError) as error:
         problems.append(node.mark.problem(f"not a usable JSON Schema: {error}"))
     return problems
 

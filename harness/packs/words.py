@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
+
+from harness.domain.patterns import compile_pattern
 
 _SHOWN = 60
 
@@ -42,9 +43,9 @@ def unsafe(name: str, text: str) -> str:
 
 
 def bad_regex(pattern: str) -> str | None:
-    """Why `pattern` is no regular expression; None where it is one."""
+    """Why `pattern` is no regular expression that a run can use; None where it is one."""
     try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"not a regular expression: {error or type(error).__name__}"
+        compile_pattern(pattern)
+    except ValueError as error:
+        return f"not a regular expression: {error}"
     return None

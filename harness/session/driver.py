@@ -15,7 +15,7 @@ from msgspec import Struct
 from harness.domain.outcome import Breach, End
 from harness.errors import FumehoodError, PackFault, UpstreamError
 from harness.ports import Clock, Container, ExitInfo
-from harness.session.ending import timer
+from harness.session.ending import fault, timer
 from harness.session.machine import Machine
 from harness.session.rules import Action, CallModel, Finish, ReplyLater, Rules, Send
 from harness.session.stop import stop
@@ -136,7 +136,11 @@ class Driver:
     async def _judge(self, ask: Callable[[], list[Action]], in_thread: bool = False) -> None:
         """Ask the machine, and do what it says; one at a time, as it may be at work in a thread."""
         async with self._turn:
-            self._perform(await anyio.to_thread.run_sync(ask) if in_thread else ask())
+            try:
+                actions = await anyio.to_thread.run_sync(ask) if in_thread else ask()
+            except (PackFault, UpstreamError) as error:
+                actions = self._machine.fail(fault(error))
+            self._perform(actions)
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -169,8 +173,7 @@ class Driver:
         try:
             answer = await self._rules.model.complete(action.request)
         except (PackFault, UpstreamError) as error:
-            end = End.PACK_ERROR if isinstance(error, PackFault) else End.UPSTREAM_ERROR
-            await self._judge(partial(self._machine.fail, Breach(end, error.message, {"call": action.id})))
+            await self._judge(partial(self._machine.fail, fault(error)))
         else:
             await self._judge(lambda: self._machine.on_model(action.id, answer, self.now()))
 

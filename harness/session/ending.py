@@ -9,6 +9,7 @@ from unicodedata import category
 from msgspec import Struct
 
 from harness.domain.outcome import Breach, End
+from harness.errors import PackFault, UpstreamError
 from harness.ports import ExitInfo
 from protocol.errors import LineError
 from protocol.messages import Trajectory
@@ -40,6 +41,11 @@ def bad_line(error: LineError) -> Breach:
     """A line that is no message; one too long is a matter of output, all others of protocol."""
     end = End.OUTPUT_LIMIT if error.code == "line_too_long" else End.PROTOCOL_VIOLATION
     return Breach(end, error.message, {"code": str(error.code), "offset": error.offset})
+
+
+def fault(error: PackFault | UpstreamError) -> Breach:
+    """What the pack or an upstream got wrong ends the trial too, and is theirs."""
+    return Breach(End(error.code), error.message, {"code": error.code})
 
 
 def conclude(seen: Seen) -> Breach:

@@ -10,7 +10,6 @@ from msgspec import to_builtins
 
 from harness.domain.events import Violation
 from harness.domain.outcome import Breach, End
-from harness.errors import PackFault
 from harness.ports import ModelAnswer, ToolAnswer
 from harness.session import ending
 from harness.session.rules import Action, CallModel, Finish, Record, ReplyLater, Rules, Send
@@ -89,7 +88,10 @@ class Machine:
         return []
 
     def on_line(self, message: AgentMessage | LineError, now: int) -> list[Action]:
-        """What one line said, or why it said nothing."""
+        """What one line said, or why it said nothing.
+
+        Raises PackFault and UpstreamError, as `on_model` does: `fail` with `ending.fault` is what follows.
+        """
         if self.phase is Phase.STOPPING:
             return self._after_stop(message)
         if too_fast := self.timers.too_fast(now):
@@ -167,10 +169,7 @@ class Machine:
         return self._send_result(call, status, None, decision.reason, 0)
 
     def _run_tool(self, call: ToolCall, now: int) -> list[Action]:
-        try:
-            answer = self._rules.tools.call(call.name, call.arguments)
-        except PackFault as fault:
-            return self.fail(Breach(End.PACK_ERROR, fault.message, {"tool": call.name}))
+        answer = self._rules.tools.call(call.name, call.arguments)
         if not answer.delay_ms:
             return self._tool_done(call, answer)
         self._pending[call.id] = (call, answer)
@@ -234,10 +233,7 @@ class Machine:
         self._exfiltration(ask.content, "a question to the user", line, ask.id)
         if breach := self._rules.ledger.charge("ask"):
             return self.fail(breach)
-        try:
-            content = self._rules.user.answer(ask.content)
-        except PackFault as fault:
-            return self.fail(Breach(End.PACK_ERROR, fault.message, {"ask": True}))
+        content = self._rules.user.answer(ask.content)
         self._record("answer", "observed", {"id": ask.id, "content": content})
         return [Send(Answer(ask.id, content))]
 

@@ -14,7 +14,7 @@ from harness.app.clock import MonotonicClock
 from harness.app.kit import make_kit
 from harness.domain.limits import Budget, Limits
 from harness.domain.outcome import Blame, End, Outcome
-from harness.domain.pack import ScenarioReplies, ToolReply
+from harness.domain.pack import ScenarioReplies, Tool, ToolReply
 from harness.errors import EngineError
 from harness.ports import ConnectAttempt, ExitInfo, PathAttempt
 from harness.runs.trial import run_trial
@@ -214,6 +214,17 @@ async def test_removal_that_fails_does_not_take_the_finished_trial_with_it(monke
 
     monkeypatch.setattr(MemoryContainer, "remove", broken)
     assert (await run(healthy)).outcome.end is End.COMPLETED
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [Tool("no reply", {"type": "object"}), Tool("no schema", {"type": "nonsense"}, replies=[ToolReply(return_=1)])],
+    ids=["no reply", "no schema"],
+)
+async def test_what_only_running_shows_of_a_packs_mistakes_is_its_fault_with_all_evidence_kept(tool: Tool) -> None:
+    ran = await run(healthy, tools={"look": tool})
+    assert (ran.outcome.end, ran.outcome.blame) == (End.PACK_ERROR, Blame.PACK)
+    assert ran.journal.kinds()[-3:] == ["cancel", "exit", "end"]
 
 
 async def test_delayed_tool_answers_while_the_agent_waits_beyond_its_idle_time() -> None:

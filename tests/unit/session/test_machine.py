@@ -15,7 +15,7 @@ from harness.session.machine import MAX_PENDING, Machine, Phase
 from harness.session.rules import CallModel, Finish, ReplyLater, Send
 from protocol.codec import LineError, decode_agent
 from protocol.messages import Answer, Invoke, ModelChunk, ModelResult, ToolResult
-from tests.support import DONE, LOOK, QUICK, READY, ListJournal, line, spec
+from tests.support import DONE, QUICK, READY, ListJournal, line, spec
 
 IMAGE = ImageInfo("agent", "sha256:0", (), ("agent",), "", (), (), "/", {})
 
@@ -247,12 +247,6 @@ def test_model_error_reaches_the_agent_as_an_error() -> None:
     talk = Talk(replies=ScenarioReplies(model=[ModelTurn(error=ReplyError("OVERLOADED"))]))
     talk.say(line(type="model_call", id="m1", request={}))
     assert only(talk.machine.on_model("m1", answer(error="OVERLOADED"), 5), Send).message.error == "OVERLOADED"
-
-
-def test_tool_without_a_matching_reply_is_the_packs_fault() -> None:
-    talk = Talk(replies=ScenarioReplies(), tools={"look": type(LOOK)("Looks", LOOK.input_schema)})
-    talk.call()
-    assert talk.end is End.PACK_ERROR
 
 
 def test_id_that_still_waits_cannot_be_used_again() -> None:
