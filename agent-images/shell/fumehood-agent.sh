@@ -69,7 +69,7 @@ fh_escape() {
     LC_ALL=C awk '
     BEGIN { for (code = 1; code < 32; code++) control[sprintf("%c", code)] = sprintf("\\u%04x", code) }
     {
-        gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); gsub(/\r/, "\\r")
+        gsub(/\\/, "&&"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); gsub(/\r/, "\\r")
         if ($0 ~ /[\001-\037\177]/) for (mark in control) while ((at = index($0, mark)) > 0)
             $0 = substr($0, 1, at - 1) control[mark] substr($0, at + 1)
         printf "%s%s", (NR > 1 ? "\\n" : ""), $0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -76,14 +77,37 @@ class Ready(Struct, frozen=True):
 def execute(request: RunRequest, console: Console) -> RunView:
     """Run, judge and seal; progress goes to `console`. Raises FumehoodError where no trial can begin."""
     logs.configure()
-    return anyio.run(_execute, request, console)
+    view = anyio.run(_execute, request, console)
+    if view is None:
+        raise KeyboardInterrupt
+    return view
 
 
-async def _execute(request: RunRequest, console: Console) -> RunView:
+async def _execute(request: RunRequest, console: Console) -> RunView | None:
+    """None where the user stopped it before its first trial."""
     say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     store = Store(request.store)
-    ready = await (_resumed if request.resume else _planned)(request, store, say)
-    await _reap(ready.engine, say)
+    interrupted = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        # Not left to asyncio: it cancels once, and a cancellation that meets a busy thread is lost.
+        tasks.start_soon(_cancel_on_interrupt, tasks.cancel_scope, interrupted)
+        ready = await (_resumed if request.resume else _planned)(request, store, say)
+        await _reap(ready.engine, say)
+        tasks.cancel_scope.cancel()
+    if interrupted.is_set():
+        return None
+    return await _conduct(ready, request, store, console, say)
+
+
+async def _cancel_on_interrupt(scope: anyio.CancelScope, interrupted: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        async for _ in signals:
+            interrupted.set()
+            scope.cancel()
+            return
+
+
+async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Console, say: partial[None]) -> RunView:
     stored = ready.stored
     jobs = request.jobs or stored.plan.jobs
     done = len(stored.finished())

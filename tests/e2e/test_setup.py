@@ -17,6 +17,7 @@ from harness.app.images import build, build_probe, resolve_agent
 from harness.engines import builder
 from harness.engines.client import connect
 from harness.engines.docker import OWNER_LABEL
+from harness.engines.prepared import fresh_name
 from harness.errors import ImageMissing
 
 pytestmark = pytest.mark.engine
@@ -93,7 +94,8 @@ def box() -> Iterator[Callable[[str | None], str]]:
 
     def make(label: str | None) -> str:
         labels = {} if label is None else {OWNER_LABEL: label}
-        made.append(client.create_container("fumehood/python", ["true"], labels=labels)["Id"])
+        name = None if label is None else fresh_name()
+        made.append(client.create_container("fumehood/python", ["true"], name=name, labels=labels)["Id"])
         return str(made[-1])
 
     yield make
