@@ -116,3 +116,16 @@ class AuditMismatch(StoreError):
 
     code = "audit_mismatch"
     exit_code = 1
+
+
+def sole(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error that matters of a task group: ours before a foreign one, any before a cancellation."""
+    leaves: list[BaseException] = []
+    todo: list[BaseException] = [group]
+    while todo:
+        error = todo.pop()
+        if isinstance(error, BaseExceptionGroup):
+            todo.extend(error.exceptions)
+        else:
+            leaves.append(error)
+    return min(leaves, key=lambda e: (not isinstance(e, FumehoodError), not isinstance(e, Exception)))

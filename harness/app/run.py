@@ -74,17 +74,16 @@ class Ready(Struct, frozen=True):
     stored: StoredRun
 
 
-def execute(request: RunRequest, console: Console) -> RunView:
-    """Run, judge and seal; progress goes to `console`. Raises FumehoodError where no trial can begin."""
+def execute(request: RunRequest, console: Console) -> RunView | None:
+    """Run, judge and seal; progress goes to `console`. None where the user stopped it before its first trial.
+
+    Raises FumehoodError, maybe in a group, where no trial can begin.
+    """
     logs.configure()
-    view = anyio.run(_execute, request, console)
-    if view is None:
-        raise KeyboardInterrupt
-    return view
+    return anyio.run(_execute, request, console)
 
 
 async def _execute(request: RunRequest, console: Console) -> RunView | None:
-    """None where the user stopped it before its first trial."""
     say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     store = Store(request.store)
     interrupted = anyio.Event()

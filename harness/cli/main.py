@@ -8,7 +8,7 @@ import sys
 import click
 
 from harness import __version__
-from harness.errors import FumehoodError
+from harness.errors import FumehoodError, sole
 
 COMMANDS = {
     "audit": "Verify stored evidence.",
@@ -55,18 +55,27 @@ def main(argv: list[str] | None = None) -> None:
     try:
         code = cli.main(args=argv, prog_name="fumehood", standalone_mode=False)
     except FumehoodError as error:
-        from harness.report.terminal import clean
-
-        click.echo(f"error: {clean(error.message)}", err=True)
-        for problem in getattr(error, "problems", ()):
-            click.echo(f"  {clean(str(problem))}", err=True)
-        if error.remedy:
-            click.echo(f"  do: {clean(error.remedy)}", err=True)
-        sys.exit(error.exit_code)
+        code = _say(error)
+    except BaseExceptionGroup as group:  # what a task group makes of an error
+        ours = sole(group)
+        if not isinstance(ours, FumehoodError):
+            raise
+        code = _say(ours)
     except click.ClickException as error:
         error.show()
-        sys.exit(2)
+        code = 2
     except click.exceptions.Abort:
         click.echo("aborted", err=True)
-        sys.exit(130)
+        code = 130
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(error: FumehoodError) -> int:
+    from harness.report.terminal import clean
+
+    click.echo(f"error: {clean(error.message)}", err=True)
+    for problem in getattr(error, "problems", ()):
+        click.echo(f"  {clean(str(problem))}", err=True)
+    if error.remedy:
+        click.echo(f"  do: {clean(error.remedy)}", err=True)
+    return error.exit_code

@@ -13,7 +13,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from msgspec import Struct
 
 from harness.domain.outcome import Breach, End
-from harness.errors import FumehoodError, PackFault, UpstreamError
+from harness.errors import PackFault, UpstreamError, sole
 from harness.ports import Clock, Container, ExitInfo
 from harness.session.ending import fault, timer
 from harness.session.machine import Machine
@@ -80,7 +80,7 @@ class Driver:
                 ended = self.now()
                 self._tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            raise _only(group) from None
+            raise sole(group) from None
         return Ended(info, killed, self._partial, ended)
 
     def _say(self, reason: str) -> None:
@@ -199,16 +199,3 @@ def _decoded(line: bytes | LineError) -> AgentMessage | LineError:
         return line if isinstance(line, LineError) else decode_agent(line)
     except LineError as error:
         return error
-
-
-def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one error that matters of a group: ours before a foreign one, any before a cancellation."""
-    leaves: list[BaseException] = []
-    todo: list[BaseException] = [group]
-    while todo:
-        error = todo.pop()
-        if isinstance(error, BaseExceptionGroup):
-            todo.extend(error.exceptions)
-        else:
-            leaves.append(error)
-    return min(leaves, key=lambda e: (not isinstance(e, FumehoodError), not isinstance(e, Exception)))
