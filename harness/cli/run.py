@@ -63,7 +63,7 @@ def run(ctx: click.Context, /, form: str, **given: Any) -> None:
     request = RunRequest(**given)
     view = execute(request, Console(file=sys.stderr))
     if view is None:
-        raise click.Abort
+        ctx.abort()
     if form == "json":
         import json
 
