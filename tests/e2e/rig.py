@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -48,13 +49,18 @@ def started(*arguments: object, env: Mapping[str, str] | None = None) -> Iterato
     """The installed command, going on; killed where the test leaves it behind. Its output is one stream."""
     process = subprocess.Popen(
         [COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        stdin=subprocess.DEVNULL, cwd=ROOT, env=environment(env),
+        stdin=subprocess.DEVNULL, cwd=ROOT, env=environment(env), preexec_fn=_heed_interrupts,
     )  # fmt: skip
     try:
         yield process
     finally:
         process.kill()
         process.communicate()
+
+
+def _heed_interrupts() -> None:
+    """As from a terminal: a shell's background job, which a test run may be, ignores SIGINT and passes that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until(what: str, true: Callable[[], Any], seconds: float = 60) -> Any:
