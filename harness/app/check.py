@@ -8,6 +8,7 @@ from msgspec import Struct
 from harness.app import owner, wiring
 from harness.boundary.canary import plant
 from harness.boundary.environment import SCRATCH, container_env, scratch_dirs
+from harness.domain.ids import OWNER_LABEL
 from harness.domain.limits import Limits
 from harness.domain.spec import Policy
 from harness.errors import FrictionError
@@ -54,7 +55,7 @@ def _spec(image: ImageInfo) -> ContainerSpec:
     return ContainerSpec(
         image=image,
         env=container_env(image.env, plant((), 0, "check")),
-        labels={"fumehood.run": "image-check", "fumehood.owner": owner.me()},
+        labels={"fumehood.run": "image-check", OWNER_LABEL: owner.me()},
         limits=LIMITS,
         policy=Policy(),
         scratch=SCRATCH,

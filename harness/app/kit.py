@@ -15,6 +15,7 @@ from harness.boundary.gate import Gate
 from harness.boundary.redaction import Scrubber
 from harness.boundary.retries import RetryTracker
 from harness.boundary.view import agent_view
+from harness.domain.ids import OWNER_LABEL
 from harness.domain.pack import Scenario
 from harness.domain.spec import TrialSpec
 from harness.domain.traces import CanaryWatch
@@ -49,7 +50,7 @@ def make_kit(spec: TrialSpec, image: ImageInfo, open_journal: OpenJournal, opera
     container = ContainerSpec(
         image=image,
         env=container_env(image.env, canaries),
-        labels={"fumehood.run": spec.run_id, "fumehood.trial": str(spec.key), "fumehood.owner": owner.me()},
+        labels={"fumehood.run": spec.run_id, "fumehood.trial": str(spec.key), OWNER_LABEL: owner.me()},
         limits=spec.limits,
         policy=spec.policy,
         scratch=SCRATCH,

@@ -9,6 +9,8 @@ from msgspec import Struct
 SAFE_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 SAFE_ID = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 MAX_ID = 100
+OWNER_LABEL = "fumehood.owner"
+"""Label of every container of ours: the process that must live for it to be left alone."""
 
 
 def is_safe_id(text: str) -> bool:

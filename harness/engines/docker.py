@@ -17,6 +17,7 @@ import anyio.to_thread
 from docker import APIClient
 from docker import errors as docker_errors
 
+from harness.domain.ids import OWNER_LABEL
 from harness.engines.client import mapped_errors
 from harness.engines.frames import FrameReader
 from harness.engines.guard import ReportFinder, exit_info
@@ -26,7 +27,6 @@ from harness.errors import ContainerLost, EngineError, EngineTimeout, ImageInval
 from harness.ports import Chunk, ContainerSpec, ExitInfo, ImageInfo
 
 T = TypeVar("T")
-OWNER_LABEL = "fumehood.owner"
 READ_SIZE = 256 * 1024
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from harness.domain.ids import OWNER_LABEL
 from harness.engines.client import connect, mapped_errors
-from harness.engines.docker import OWNER_LABEL
 
 _PROBE_TIMEOUT_S = 10
 

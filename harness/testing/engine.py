@@ -10,10 +10,10 @@ from typing import Literal
 import anyio
 from anyio.abc import TaskGroup
 
+from harness.domain.ids import OWNER_LABEL
 from harness.errors import ContainerLost, ImageMissing
 from harness.ports import Chunk, ContainerSpec, ExitInfo, ImageInfo
 
-OWNER_LABEL = "fumehood.owner"
 _KILLED = 137
 
 

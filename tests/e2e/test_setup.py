@@ -14,9 +14,9 @@ import pytest
 
 from harness.app import owner
 from harness.app.images import build, build_probe, resolve_agent
+from harness.domain.ids import OWNER_LABEL
 from harness.engines import builder
 from harness.engines.client import connect
-from harness.engines.docker import OWNER_LABEL
 from harness.engines.prepared import fresh_name
 from harness.errors import ImageMissing
 
