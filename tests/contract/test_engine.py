@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -198,10 +199,12 @@ async def test_missing_image_is_named(lab: Lab) -> None:
 
 
 async def test_reaper_takes_what_has_no_living_owner_and_leaves_a_neighbours(lab: Lab) -> None:
-    orphan = {"fumehood.owner": "gone", "fumehood.run": "contract"}
+    # To every other reaper on this engine it is a living stranger's.
+    gone = f"elsewhere:0:0:1:{uuid.uuid4().hex}"
+    orphan = {"fumehood.owner": gone, "fumehood.run": "contract"}
 
     def is_living(who: str) -> bool:
-        return who != "gone"
+        return who != gone
 
     async with lab.started("echo") as neighbour, lab.started("echo", labels=orphan) as lost:
         assert list(await lab.engine.reap(is_living, dry_run=True)) == [lost.id]
