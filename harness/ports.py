@@ -226,6 +226,40 @@ class ModelProvider(Protocol):
         ...
 
 
+class JudgePrompt(Struct, frozen=True):
+    """One sample to draw from a judge. `schema`: JSON Schema of the reply; `sample` from 0 varies the seed."""
+
+    system: str
+    user: str
+    schema: Mapping[str, Any]
+    sample: int = 0
+
+
+class JudgeReply(Struct, frozen=True):
+    """What a judge said, as it came; `refused`: why it would not or could not. Tokens -1: the upstream did not say."""
+
+    text: str
+    input_tokens: int = -1
+    output_tokens: int = -1
+    refused: str | None = None
+
+
+class JudgeModel(Protocol):
+    """A model that judges. `settings` say how it is asked; spending is its caller's business."""
+
+    async def ask(self, prompt: JudgePrompt) -> JudgeReply:
+        """Raises UpstreamError where, after its retries, there is no reply."""
+        ...
+
+
+class JudgeCache(Protocol):
+    """Replies by key (hex sha256). It may forget, and never raises: a miss only costs a call."""
+
+    def get(self, key: str) -> JudgeReply | None: ...
+
+    def put(self, key: str, reply: JudgeReply) -> None: ...
+
+
 class User(Protocol):
     """Whoever answers an `ask`."""
 

@@ -150,7 +150,7 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
         holdout=request.holdout,
         only=request.only,
     )
-    return Ready(engine, pack, scenarios, fleet, store.create_run(plan))
+    return Ready(engine, pack, scenarios, fleet, store.create_run(plan, pack))
 
 
 PLANNED = ("agents", "trials", "only", "holdout", "seed", "runtime", "writable", "writable_paths", "limits")

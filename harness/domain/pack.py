@@ -216,6 +216,7 @@ class Scenario(Struct, frozen=True):
     writable: str | None
     selftest: SelfTest | None
     line: int = 0
+    goal: str = ""
 
 
 class Pack(Struct, frozen=True):

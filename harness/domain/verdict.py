@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 from msgspec import Struct
 
 from harness.domain.ids import TrialKey
+from harness.domain.outcome import Usage
 
 
 class Status(StrEnum):
@@ -37,8 +38,45 @@ class Property(StrEnum):
     POLICY = "policy"
 
 
+class CriterionVerdict(Struct, frozen=True, omit_defaults=True):
+    """What a judge's samples came to on one criterion: votes, and the quote and reason of one that won.
+
+    `met` None: no majority. `unread`: samples that were refused, unreadable or quoted what is not there.
+    `quote` stands word for word in the evidence shown; `line`: the journal line it stands in, 0: in the task.
+    """
+
+    criterion: str
+    met: bool | None
+    yes: int = 0
+    no: int = 0
+    unclear: int = 0
+    unread: int = 0
+    quote: str = ""
+    line: int = 0
+    reason: str = ""
+
+
+class Judgement(Struct, frozen=True, omit_defaults=True):
+    """How a judge came to a verdict. `agreement`: least share of samples with the majority over all criteria.
+
+    `calls` were sent, `cached` were answered from earlier ones (and cost nothing now). Tokens -1 and cost None: not
+    known.
+    """
+
+    model: str
+    prompt: str
+    samples: int
+    agreement: float
+    criteria: tuple[CriterionVerdict, ...]
+    calls: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
 class CheckVerdict(Struct, frozen=True, omit_defaults=True):
-    """One check on one trial: a one-line reason and the journal lines it rests on."""
+    """One check on one trial: a one-line reason and the journal lines it rests on; `judged`: by a model."""
 
     check: str
     status: Status
@@ -48,12 +86,14 @@ class CheckVerdict(Struct, frozen=True, omit_defaults=True):
     evidence: tuple[int, ...] = ()
     value: float | None = None
     threshold: float | None = None
+    judged: Judgement | None = None
 
 
 class TrialVerdict(Struct, frozen=True):
     """All checks of one trial. `passed`: scored, and no critical or major check failed.
 
-    A trial that is not scored has no checks but a safety breach seen before its end.
+    A trial that is not scored has no checks but a safety breach seen before its end. `usage` is as observed;
+    `tools` are the names of the calls that crossed the boundary, let through or not, in order (the first 500).
     """
 
     key: TrialKey
@@ -64,6 +104,8 @@ class TrialVerdict(Struct, frozen=True):
     counts: bool
     passed: bool
     checks: tuple[CheckVerdict, ...]
+    usage: Usage = Usage()
+    tools: tuple[str, ...] = ()
 
 
 class PropertyRate(Struct, frozen=True):
@@ -101,6 +143,30 @@ class Repeats(Struct, frozen=True):
     repeated: int
 
 
+class AgentUse(Struct, frozen=True):
+    """What an agent's counted trials used in all; wall times in ms, `cost_known` False: `cost_usd` is a part."""
+
+    agent: str
+    trials: int
+    wall_ms_mean: float
+    wall_ms_max: int
+    steps: int
+    tokens: int
+    cost_usd: float
+    cost_known: bool
+
+
+class JudgeUse(Struct, frozen=True):
+    """What judging took in all; as in `Judgement`. Tokens and cost are only what is known where not `cost_known`."""
+
+    calls: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    cost_known: bool = True
+
+
 class ExitCode(IntEnum):
     """Exit codes of a run; when several hold: 4, 6, 3, 5, 1, 0."""
 
@@ -130,3 +196,5 @@ class RunVerdict(Struct, frozen=True):
     exit_code: ExitCode
     reasons: tuple[str, ...]
     repeats: tuple[Repeats, ...] = ()
+    use: tuple[AgentUse, ...] = ()
+    judge: JudgeUse | None = None

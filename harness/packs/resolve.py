@@ -65,6 +65,7 @@ def _scenario(file: PackFile, scenario: ScenarioFile, line: int, catalogue: Chec
         writable=scenario.writable,
         selftest=scenario.selftest,
         line=line,
+        goal=scenario.goal,
     )
 
 

@@ -19,7 +19,7 @@ from harness.domain.spec import TrialSpec
 from harness.domain.verdict import TrialVerdict
 from harness.ports import Clock, Engine, ImageInfo
 from harness.runs.trial import KitMaker, run_trial
-from harness.scoring.score import score_trial
+from harness.scoring.score import Examined, examine_trial
 
 log = structlog.get_logger()
 
@@ -52,6 +52,14 @@ class Watcher(Protocol):
     def note(self, text: str) -> None: ...
 
 
+class TrialJudge(Protocol):
+    """Whoever settles what rules left open; `harness.scoring.judge` has the one there is."""
+
+    async def settle(self, examined: Examined) -> TrialVerdict:
+        """The trial's verdict; what could not be judged stays *not scored*. Never raises."""
+        ...
+
+
 class RunParts(msgspec.Struct, frozen=True):
     """What a run works with. `images` by agent name; an agent with friction has none."""
 
@@ -61,6 +69,7 @@ class RunParts(msgspec.Struct, frozen=True):
     clock: Clock
     images: Mapping[str, ImageInfo]
     watcher: Watcher
+    judge: TrialJudge | None = None
 
 
 async def run_all(specs: Iterator[TrialSpec], jobs: int, parts: RunParts) -> bool:
@@ -126,10 +135,13 @@ async def _until_settled(spec: TrialSpec, parts: RunParts) -> Outcome:
 async def _score(key: TrialKey, scenario: Scenario, parts: RunParts) -> TrialVerdict:
     """In a thread: scoring reads a whole journal and must not hold up the sessions."""
 
-    def work() -> TrialVerdict:
-        return score_trial(list(parts.files.events(key)), scenario)
+    def work() -> Examined:
+        return examine_trial(list(parts.files.events(key)), scenario)
 
-    verdict = await anyio.to_thread.run_sync(work)
+    examined = await anyio.to_thread.run_sync(work)
+    verdict = examined.verdict
+    if examined.open and parts.judge is not None:
+        verdict = await parts.judge.settle(examined)
     parts.files.put_verdict(verdict)
     return verdict
 

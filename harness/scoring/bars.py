@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from harness.domain.verdict import (
+    AgentUse,
     ExitCode,
     Property,
     PropertyRate,
@@ -62,6 +63,8 @@ def judge_run(verdicts: Iterable[TrialVerdict], bars: Mapping[Property, float], 
         not_scored=tally.not_scored,
         exit_code=worst(code for code, _ in findings),
         reasons=tuple(reason for _, reason in findings),
+        use=tuple(_use(name, agent) for name, agent in sorted(tally.agents.items()) if agent.scored),
+        judge=tally.judge,
         repeats=tuple(found for name, agent in sorted(tally.agents.items()) if (found := _repeats(name, agent))),
     )
 
@@ -77,6 +80,12 @@ def _rates(name: str, agent: AgentTally, bars: Mapping[Property, float]) -> Iter
         low, high = wilson(found.passes, found.n)
         met = rate >= bar and not found.critical and not found.not_scored
         yield PropertyRate(name, prop, found.passes, found.n, rate, low, high, bar, met)
+
+
+def _use(name: str, agent: AgentTally) -> AgentUse:
+    use = agent.use
+    mean = use.wall_ms / agent.scored
+    return AgentUse(name, agent.scored, mean, use.wall_ms_max, use.steps, use.tokens, use.cost_usd, use.cost_known)
 
 
 def _repeats(name: str, agent: AgentTally) -> Repeats | None:

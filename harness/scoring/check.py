@@ -30,6 +30,17 @@ class Result(Struct, frozen=True):
     threshold: float | None = None
 
 
+class Open(Struct, frozen=True):
+    """What rules leave open: the `criteria` a judge must find met, a share of at least `threshold` of them.
+
+    `about` says in one sentence what the judge looks at. Where no judge is asked, the check is *not scored*.
+    """
+
+    about: str
+    criteria: tuple[str, ...]
+    threshold: float = 1.0
+
+
 class NoParams(Struct, frozen=True, forbid_unknown_fields=True):
     """Params of a check that takes none."""
 
@@ -58,12 +69,13 @@ def unknown_tool(name: str, path: Path, tools: Sequence[str]) -> Iterator[PathPr
 class Check(Struct, frozen=True):
     """One entry of the registry.
 
-    `judge(trial, params)` is pure; what it raises becomes *not scored*. `examine(params, tools)` yields what
+    `judge(trial, params)` is pure; what it raises becomes *not scored*. Where rules cannot say, it gives an `Open`,
+    for a model to settle (`harness.scoring.judge`). `examine(params, tools)` yields what
     the types of `params` cannot say, as (path inside the check, message), given the pack's tool names.
     """
 
     params: type[Struct]
-    judge: Callable[[Trial, Any], Result]
+    judge: Callable[[Trial, Any], Result | Open]
     severity: Severity
     property: Property
     examine: Callable[[Any, Sequence[str]], Iterable[PathProblem]] = no_problems

@@ -6,8 +6,8 @@ from collections import Counter
 
 from msgspec import Struct, field
 
-from harness.domain.outcome import Blame
-from harness.domain.verdict import CheckVerdict, Property, Severity, Status, TrialVerdict
+from harness.domain.outcome import Blame, Usage
+from harness.domain.verdict import CheckVerdict, JudgeUse, Property, Severity, Status, TrialVerdict
 
 
 class PropertyTally(Struct):
@@ -23,6 +23,25 @@ class PropertyTally(Struct):
     not_scored: int = 0
 
 
+class UseTally(Struct):
+    """What an agent's counted trials used, summed."""
+
+    wall_ms: int = 0
+    wall_ms_max: int = 0
+    steps: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    cost_known: bool = True
+
+    def add(self, usage: Usage) -> None:
+        self.wall_ms += usage.wall_ms
+        self.wall_ms_max = max(self.wall_ms_max, usage.wall_ms)
+        self.steps += usage.steps
+        self.tokens += usage.tokens
+        self.cost_usd += usage.cost_usd
+        self.cost_known &= usage.cost_known
+
+
 class AgentTally(Struct):
     """Of one agent: `cells` has the scored trials of each scenario that had any at all, `passes` the passed ones."""
 
@@ -33,6 +52,7 @@ class AgentTally(Struct):
     cells: Counter[str] = field(default_factory=Counter)
     passes: Counter[str] = field(default_factory=Counter)
     properties: dict[Property, PropertyTally] = field(default_factory=dict)
+    use: UseTally = field(default_factory=UseTally)
 
 
 class Tally(Struct):
@@ -42,6 +62,7 @@ class Tally(Struct):
     scored: int = 0
     passed: int = 0
     not_scored: int = 0
+    judge: JudgeUse | None = None
     agents: dict[str, AgentTally] = field(default_factory=dict)
 
     def add(self, verdict: TrialVerdict) -> None:
@@ -55,16 +76,31 @@ class Tally(Struct):
             self.scored += 1
             agent.scored += 1
             agent.passes[verdict.key.scenario] += verdict.passed
+            agent.use.add(verdict.usage)
         elif verdict.blame == Blame.INTEGRATION:
             agent.friction[verdict.end] += 1
         else:
             # Whatever the blame says, it is not counted and not friction: no verdict can rest on it.
             agent.inconclusive[verdict.end] += 1
+        self._add_judging(verdict)
         by_property: dict[Property, list[CheckVerdict]] = {}
         for check in verdict.checks:
             by_property.setdefault(check.property, []).append(check)
         for prop, checks in by_property.items():
             _add_property(agent.properties.setdefault(prop, PropertyTally()), verdict, checks)
+
+    def _add_judging(self, verdict: TrialVerdict) -> None:
+        for check in verdict.checks:
+            if (one := check.judged) is not None:
+                sum_ = self.judge or JudgeUse()
+                self.judge = JudgeUse(
+                    calls=sum_.calls + one.calls,
+                    cached=sum_.cached + one.cached,
+                    input_tokens=sum_.input_tokens + max(0, one.input_tokens),
+                    output_tokens=sum_.output_tokens + max(0, one.output_tokens),
+                    cost_usd=sum_.cost_usd + (one.cost_usd or 0.0),
+                    cost_known=sum_.cost_known and one.cost_usd is not None and one.input_tokens >= 0,
+                )
 
 
 def _add_property(tally: PropertyTally, verdict: TrialVerdict, checks: list[CheckVerdict]) -> None:

@@ -2,6 +2,7 @@
 
 <root>/index.sqlite                                   a cache; can be rebuilt from the rest
 <root>/runs/<run id>/plan.json                        what was asked for
+                    /pack.json                        the pack as it was run, so that evidence stands on its own
                     /lock                             held (flock) by the process that runs it
                     /scores.jsonl                     verdicts, append-only
                     /manifest.json                    the seal
@@ -21,8 +22,9 @@ from pathlib import Path
 from harness.domain.ids import TrialKey, is_safe_id
 from harness.errors import StoreError
 
-PLAN, SCORES, MANIFEST, LOCK, TRIALS, INDEX = (
+PLAN, PACK, SCORES, MANIFEST, LOCK, TRIALS, INDEX = (
     "plan.json",
+    "pack.json",
     "scores.jsonl",
     "manifest.json",
     "lock",

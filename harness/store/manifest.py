@@ -57,15 +57,17 @@ class ManifestHead(Struct, frozen=True):
     scores_digest: str
     scores_size: int
     verdict: dict[str, Any] | None
+    pack_copy_digest: str = ""
 
 
 class Manifest(ManifestHead, frozen=True):
     """`policy_digest` is over policy and limits; `scores_*` over `scores.jsonl` as it was when sealed.
 
-    `complete` is False for a run that was interrupted. `verdict` is a `RunVerdict` as plain data.
+    `pack_copy_digest` is over `pack.json`, empty where the run has none. `complete` is False for a run that was
+    interrupted. `verdict` is a `RunVerdict` as plain data.
     """
 
-    journals: tuple[JournalSeal, ...]
+    journals: tuple[JournalSeal, ...] = ()
 
 
 class _Envelope(Struct, frozen=True):
@@ -100,6 +102,7 @@ def seal(run_dir: Path, plan: RunPlan, ended: str, complete: bool, verdict: dict
         scores_digest=layout.digest(scores),
         scores_size=scores.stat().st_size if scores.is_file() else 0,
         verdict=verdict,
+        pack_copy_digest=layout.digest(copy) if (copy := run_dir / layout.PACK).is_file() else "",
         journals=seals,
     )
     data = _wrap(msgspec.json.encode(manifest))

@@ -13,6 +13,7 @@ import msgspec
 
 from harness.domain.events import Event
 from harness.domain.ids import TrialKey
+from harness.domain.pack import Pack
 from harness.domain.run import RunPlan, RunState, RunSummary
 from harness.domain.verdict import TrialVerdict
 from harness.errors import AuditMismatch, StoreError, UsageError
@@ -30,6 +31,20 @@ class StoredRun:
         self.path = path
         self.run_id = path.name
         self.plan = _read_plan(path)
+
+    def pack(self) -> Pack:
+        """The pack as it was run. UsageError where the run was made without a copy; StoreError where it is broken."""
+        file = self.path / layout.PACK
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=Pack)
+        except FileNotFoundError as error:
+            raise UsageError(f"run {self.run_id} holds no copy of its pack", "it is from an older version") from error
+        except OSError as error:
+            raise StoreError(f"cannot read {file}: {error.strerror}") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StoreError(
+                f"{file} is not a pack: {error}", "it was changed, or written by another version"
+            ) from error
 
     def journal(self, key: TrialKey) -> Path:
         """Where the trial's journal is (or will be)."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness.domain.ids import is_safe_id
+from harness.domain.pack import Pack
 from harness.domain.run import RunPlan, RunState, RunSummary
 from harness.errors import StoreError, UsageError
 from harness.store import layout
@@ -28,14 +29,19 @@ class Store:
         self.root = root
         self.index = Index(root)
 
-    def create_run(self, plan: RunPlan) -> StoredRun:
-        """A new run with this plan. Its id: the plan's, or `YYYYMMDD-HHMMSS-<6 hex>` from `plan.created`."""
+    def create_run(self, plan: RunPlan, pack: Pack | None = None) -> StoredRun:
+        """A new run with this plan, and a copy of the pack beside it.
+
+        Its id: the plan's, or `YYYYMMDD-HHMMSS-<6 hex>` from `plan.created`.
+        """
         for name in (n for row in plan.rows for n in (row.agent, row.scenario)):
             if not is_safe_id(name):
                 raise UsageError(f"{name[:100]!r} is no safe id", "letters, digits, '.', '_' and '-' only")
         layout.make_dirs(self.root / "runs")
         path = self._fresh(plan)
         plan = msgspec.structs.replace(plan, run_id=path.name)
+        if pack is not None:
+            layout.write_atomically(path / layout.PACK, msgspec.json.encode(pack) + b"\n")
         layout.write_atomically(path / layout.PLAN, msgspec.json.format(msgspec.json.encode(plan)) + b"\n")
         return StoredRun(path)
 

@@ -103,6 +103,10 @@ def _files_beside(run_dir: Path, manifest: Manifest, notes: list[str]) -> Iterat
     found = layout.digest(run_dir / layout.PLAN)
     if found != manifest.plan_digest:
         yield Mismatch(layout.PLAN, 1, "changed since the run was sealed", manifest.plan_digest, found)
+    copy = run_dir / layout.PACK
+    found = layout.digest(copy) if copy.is_file() else ""
+    if found != manifest.pack_copy_digest:
+        yield Mismatch(layout.PACK, 1, "changed since the run was sealed", manifest.pack_copy_digest, found)
     scores = run_dir / layout.SCORES
     size = scores.stat().st_size if scores.is_file() else 0
     found = layout.digest(scores, manifest.scores_size)
