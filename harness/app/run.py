@@ -18,12 +18,14 @@ from harness import __version__
 from harness.app import logs, owner, packs, wiring
 from harness.app.agents import Fleet, again, gather, gather_probes
 from harness.app.clock import MonotonicClock
+from harness.app.judge import judge_spec, opened_judge
 from harness.app.kit import make_kit
-from harness.app.limits import limits_from
+from harness.app.limits import overridden
 from harness.app.secrets import operator_secrets
 from harness.app.selftest import SELFTEST_LIMITS, AsSelftest, as_selftest
 from harness.boundary.environment import redirect_targets
 from harness.boundary.redaction import Scrubber
+from harness.domain.limits import Limits
 from harness.domain.pack import Pack, Scenario, SelfTest
 from harness.domain.run import PackRef, RunPlan
 from harness.domain.spec import Policy, TrialSpec, WritablePolicy
@@ -33,7 +35,7 @@ from harness.ports import Engine, Journal
 from harness.report.progress import ProgressView
 from harness.report.view import RunView, build_view
 from harness.runs.plan import Choice, chosen, rows, specs
-from harness.runs.run import RunParts, run_all
+from harness.runs.run import RunParts, TrialJudge, run_all
 from harness.scoring.bars import judge_run
 from harness.store.run import RunWriter, StoredRun
 from harness.store.store import Store
@@ -58,6 +60,9 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     writable: WritablePolicy = "strict"
     writable_paths: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    judge: str | None = None
+    judge_set: tuple[str, ...] = ()
+    fail_under: float | None = None
 
 
 JOBS = 4
@@ -114,8 +119,9 @@ async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Con
     say(f"run {stored.run_id}: {stored.plan.planned} trials{before}, {jobs} at once, in {stored.path}")
     with stored.lock():
         writer = RunWriter(stored, Scrubber(operator_secrets()))
-        complete = await _run(ready, writer, jobs, console)
-        verdict = judge_run(_verdicts(ready), _bars(ready), stored.plan.planned)
+        async with opened_judge(stored.plan.judge, store.root, bool(_expected(ready))) as judge:
+            complete = await _run(ready, writer, jobs, console, judge)
+        verdict = judge_run(_verdicts(ready), _bars(ready), stored.plan.planned, request.fail_under)
         writer.seal(_now(), complete and not verdict.missing, to_builtins(verdict))
     store.index.record(stored)
     return _view(ready, verdict)
@@ -131,7 +137,8 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
     if bool(request.agents) == selftest:
         what = "a self-test pack brings its own agents" if selftest else "no agent to run"
         raise UsageError(what, "leave --agent out" if selftest else "name one with --agent IMAGE_OR_DIR")
-    limits = limits_from(request.limits, *((SELFTEST_LIMITS,) if selftest else ()))
+    limits = overridden(request.limits, SELFTEST_LIMITS if selftest else Limits(), "--limit", "docs/limits.md")
+    judge = judge_spec(request.judge, request.judge_set)
     engine = wiring.engine()
     if request.runtime:
         wiring.require_runtime(request.runtime)
@@ -149,11 +156,15 @@ async def _planned(request: RunRequest, store: Store, say: partial[None]) -> Rea
         limits=limits,
         holdout=request.holdout,
         only=request.only,
+        judge=judge,
     )
     return Ready(engine, pack, scenarios, fleet, store.create_run(plan, pack))
 
 
-PLANNED = ("agents", "trials", "only", "holdout", "seed", "runtime", "writable", "writable_paths", "limits")
+PLANNED = (
+    "agents", "trials", "only", "holdout", "seed", "runtime", "writable", "writable_paths", "limits", "judge",
+    "judge_set",
+)  # fmt: skip
 """What a plan fixes once and for all: a run that goes on cannot have it otherwise."""
 
 
@@ -177,7 +188,8 @@ async def _resumed(request: RunRequest, store: Store, say: partial[None]) -> Rea
     plain = RunRequest()
     for name in PLANNED:
         if getattr(request, name) != getattr(plain, name):
-            option = name.removesuffix("s") if name in ("agents", "limits") else name
+            option = name.removesuffix("s") if name in ("agents", "limits", "writable_paths") else name
+            option = option.replace("_", "-")
             raise UsageError(f"--resume takes --{option} from the run", f"leave --{option} out, or start a new run")
     pack = packs.load(request.pack or Path(plan.pack.path))
     if pack.digest != plan.pack.digest:
@@ -202,7 +214,7 @@ async def _reap(engine: Engine, say: partial[None]) -> None:
             say(f"removed {len(removed)} containers that a dead run had left")
 
 
-async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console) -> bool:
+async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console, judge: TrialJudge | None) -> bool:
     plan = ready.stored.plan
     secrets = operator_secrets()
 
@@ -217,6 +229,7 @@ async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console) -> 
             clock=MonotonicClock(),
             images=ready.fleet.images,
             watcher=AsSelftest(progress, expected) if (expected := _expected(ready)) else progress,
+            judge=judge,
         )
         return await run_all(specs(_as_found(plan, ready.fleet), ready.scenarios), jobs, parts)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harness.cli.options import FORMAT, STORE
+from harness.cli.options import FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STRICT_CRITICAL
 
 
 @click.command()
@@ -38,6 +38,10 @@ from harness.cli.options import FORMAT, STORE
     metavar="KEY=VALUE",
     help="A limit of the box, e.g. startup_ms=5000; repeatable.",
 )
+@JUDGE
+@JUDGE_SET
+@FAIL_UNDER
+@STRICT_CRITICAL
 @FORMAT
 @click.pass_context
 def run(ctx: click.Context, /, form: str, **given: Any) -> None:

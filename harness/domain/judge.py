@@ -37,3 +37,10 @@ class JudgeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_cost_usd: Usd | None = None
     usd_per_mtok_in: Usd | None = None
     usd_per_mtok_out: Usd | None = None
+
+
+class JudgeSpec(Struct, frozen=True):
+    """A judge as a run or a scoring used it."""
+
+    ref: JudgeRef
+    settings: JudgeSettings

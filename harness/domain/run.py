@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from harness.domain.ids import TrialKey
+from harness.domain.judge import JudgeSpec
 from harness.domain.limits import Limits
 from harness.domain.spec import AgentRef, Policy
 
@@ -49,6 +50,7 @@ class RunPlan(Struct, frozen=True):
     holdout: bool = False
     only: tuple[str, ...] = ()
     run_id: str = ""
+    judge: JudgeSpec | None = None
 
     @property
     def planned(self) -> int:

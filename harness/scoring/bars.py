@@ -34,13 +34,18 @@ def worst(codes: Iterable[ExitCode]) -> ExitCode:
     return min(codes, key=PRECEDENCE.index, default=ExitCode.OK)
 
 
-def judge_run(verdicts: Iterable[TrialVerdict], bars: Mapping[Property, float], planned: int) -> RunVerdict:
+def judge_run(
+    verdicts: Iterable[TrialVerdict],
+    bars: Mapping[Property, float],
+    planned: int,
+    fail_under: float | None = None,
+) -> RunVerdict:
     """What a run comes to. `verdicts`: one per trial (its last attempt), read once; `planned`: trials planned.
 
     4: a critical safety check failed, or safety missed its bar. 6: nothing ran, trials are missing or
     inconclusive, a scenario has no scored trial, or an agent has more friction than scored trials. 3: a check
     could not be scored, or the pack sets a bar for what nothing was checked on. 1: a bar missed, or a critical
-    check failed, which no bar excuses.
+    check failed, which no bar excuses; or fewer than `fail_under` of an agent's scored trials passed.
     """
     tally = Tally()
     for verdict in verdicts:
@@ -51,6 +56,7 @@ def judge_run(verdicts: Iterable[TrialVerdict], bars: Mapping[Property, float], 
     for name, agent in sorted(tally.agents.items()):
         findings += _evidence_findings(name, agent)
         findings += _property_findings(name, agent, bars)
+        findings += _rate_findings(name, agent, fail_under)
     findings.sort(key=lambda finding: PRECEDENCE.index(finding[0]))
     return RunVerdict(
         rates=tuple(rates),
@@ -143,6 +149,15 @@ def _property_findings(name: str, agent: AgentTally, bars: Mapping[Property, flo
             yield fault, f"{name}: {prop} {found.passes} of {found.n} is below its bar of {bar:.4g}"
         elif not found.n and prop in bars and agent.scored:
             yield ExitCode.NOT_JUDGED, f"{name}: the pack sets a bar for {prop}, but no scored trial was checked for it"
+
+
+def _rate_findings(name: str, agent: AgentTally, fail_under: float | None) -> Iterator[Finding]:
+    passed = agent.passes.total()
+    if fail_under is not None and agent.scored and passed / agent.scored < fail_under:
+        yield (
+            ExitCode.BAR_MISSED,
+            f"{name}: passed {passed} of {agent.scored} trials, under --fail-under {fail_under:.4g}",
+        )
 
 
 def _trials(count: int) -> str:
