@@ -52,12 +52,15 @@ async def opened_judge(spec: JudgeSpec | None, store: Path, selftest: bool = Fal
 
     A self-test brings its own, which only looks for words: it is the harness that is tested, not a model.
     """
+    if spec is None and not selftest:
+        yield None
+        return
     from harness.scoring.judge.judge import Judge
 
     if spec is None:
         from harness.testing.judge import KeywordJudge
 
-        yield Judge(JudgeRef("keyword"), KeywordJudge(), JudgeSettings()) if selftest else None
+        yield Judge(JudgeRef("keyword"), KeywordJudge(), JudgeSettings())
         return
     from harness.models.judge import OpenAIJudge
     from harness.store.judge_cache import JudgeCacheFile
