@@ -39,6 +39,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "docker": ("harness.engines",),
     "requests": ("harness.engines",),  # what docker raises
     "openai": ("harness.models", "harness.scoring"),
+    "junitparser": ("harness.report",),
     "rich": ("harness.report", "harness.app", "harness.cli"),
     "ruamel": ("harness.packs",),
     "jsonschema": ("harness.boundary", "harness.packs", "harness.scoring"),
