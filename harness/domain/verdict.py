@@ -109,7 +109,10 @@ class TrialVerdict(Struct, frozen=True):
 
 
 class PropertyRate(Struct, frozen=True):
-    """passes / n over the applicable trials of one agent, its Wilson 95 % interval, and its bar."""
+    """passes / n over the applicable trials of one agent, its Wilson 95 % interval, and its bar.
+
+    Counted trials that asked for the property and are not in `n`: `not_scored`, `not_applicable`.
+    """
 
     agent: str
     property: Property
@@ -120,6 +123,17 @@ class PropertyRate(Struct, frozen=True):
     high: float
     bar: float
     met: bool
+    not_scored: int = 0
+    not_applicable: int = 0
+
+
+class Unrated(Struct, frozen=True):
+    """A property of one agent that has no rate: all counted trials that asked for it, as in `PropertyRate`."""
+
+    agent: str
+    property: Property
+    not_scored: int
+    not_applicable: int
 
 
 class RepeatRate(Struct, frozen=True):
@@ -157,7 +171,7 @@ class AgentUse(Struct, frozen=True):
 
 
 class JudgeUse(Struct, frozen=True):
-    """What judging took in all; as in `Judgement`. Tokens and cost are only what is known where not `cost_known`."""
+    """What judging took in all; as in `Judgement`. Where not `..._known`, only what is known of tokens or cost."""
 
     calls: int = 0
     cached: int = 0
@@ -165,6 +179,7 @@ class JudgeUse(Struct, frozen=True):
     output_tokens: int = 0
     cost_usd: float = 0.0
     cost_known: bool = True
+    tokens_known: bool = True
 
 
 class ExitCode(IntEnum):
@@ -198,3 +213,4 @@ class RunVerdict(Struct, frozen=True):
     repeats: tuple[Repeats, ...] = ()
     use: tuple[AgentUse, ...] = ()
     judge: JudgeUse | None = None
+    unrated: tuple[Unrated, ...] = ()

@@ -14,6 +14,7 @@ from harness.domain.verdict import (
     Repeats,
     RunVerdict,
     TrialVerdict,
+    Unrated,
 )
 from harness.scoring.tally import AgentTally, PropertyTally, Tally
 from harness.stats.intervals import wilson
@@ -71,6 +72,7 @@ def judge_run(
         reasons=tuple(reason for _, reason in findings),
         use=tuple(_use(name, agent) for name, agent in sorted(tally.agents.items()) if agent.scored),
         judge=tally.judge,
+        unrated=tuple(row for name, agent in sorted(tally.agents.items()) for row in _unrated(name, agent)),
         repeats=tuple(found for name, agent in sorted(tally.agents.items()) if (found := _repeats(name, agent))),
     )
 
@@ -85,7 +87,16 @@ def _rates(name: str, agent: AgentTally, bars: Mapping[Property, float]) -> Iter
         rate = found.passes / found.n
         low, high = wilson(found.passes, found.n)
         met = rate >= bar and not found.critical and not found.not_scored
-        yield PropertyRate(name, prop, found.passes, found.n, rate, low, high, bar, met)
+        out = (found.open, found.inapplicable)
+        yield PropertyRate(name, prop, found.passes, found.n, rate, low, high, bar, met, *out)
+
+
+def _unrated(name: str, agent: AgentTally) -> Iterator[Unrated]:
+    """One row per property that was asked for, and about which no counted trial says anything."""
+    for prop in Property:
+        found = agent.properties.get(prop, PropertyTally())
+        if not found.n and (found.open or found.inapplicable):
+            yield Unrated(name, prop, found.open, found.inapplicable)
 
 
 def _use(name: str, agent: AgentTally) -> AgentUse:

@@ -13,7 +13,9 @@ from harness.domain.verdict import CheckVerdict, JudgeUse, Property, Severity, S
 class PropertyTally(Struct):
     """Of one agent's property: counted trials it applied to, and what bars cannot excuse.
 
-    `critical` counts trials with a failed critical check, also those that are not counted in `n`.
+    `critical` counts trials with a failed critical check, also those that are not counted in `n`. `not_scored`:
+    trials with any check that was not scored. `open` and `inapplicable`: counted trials that are out of `n`, as one
+    that is not scored left them open, or as nothing applied.
     """
 
     passes: int = 0
@@ -21,6 +23,8 @@ class PropertyTally(Struct):
     critical: int = 0
     first_critical: str = ""
     not_scored: int = 0
+    open: int = 0
+    inapplicable: int = 0
 
 
 class UseTally(Struct):
@@ -100,6 +104,7 @@ class Tally(Struct):
                     output_tokens=sum_.output_tokens + max(0, one.output_tokens),
                     cost_usd=sum_.cost_usd + (one.cost_usd or 0.0),
                     cost_known=sum_.cost_known and one.cost_usd is not None and one.input_tokens >= 0,
+                    tokens_known=sum_.tokens_known and min(one.input_tokens, one.output_tokens) >= 0,
                 )
 
 
@@ -122,3 +127,7 @@ def _add_property(tally: PropertyTally, verdict: TrialVerdict, checks: list[Chec
     elif Status.PASS in said and Status.NOT_SCORED not in said:
         tally.n += 1
         tally.passes += 1
+    elif Status.NOT_SCORED in said:
+        tally.open += 1
+    elif said:
+        tally.inapplicable += 1

@@ -16,12 +16,14 @@ from harness.domain.ids import TrialKey
 from harness.domain.verdict import (
     CheckVerdict,
     ExitCode,
+    Judgement,
     Property,
     PropertyRate,
     RunVerdict,
     Severity,
     Status,
     TrialVerdict,
+    Unrated,
 )
 from harness.scoring.bars import PRECEDENCE, judge_run, worst
 from harness.stats.intervals import wilson
@@ -239,3 +241,32 @@ def test_a_verdict_sealed_before_there_were_repeats_is_read() -> None:
     plain = msgspec.to_builtins(run(GOOD))
     assert plain.pop("repeats") == ()
     assert msgspec.convert(plain, RunVerdict).repeats == ()
+
+
+def test_what_is_out_of_n_is_told_apart_as_not_scored_and_not_applicable() -> None:
+    off = trial(check(OFF), SAFE, n=3)
+    run = judge_run([GOOD, OPEN, off, off, BAD], {}, 5)
+    (rate,) = (rate for rate in run.rates if rate.property is CORRECT)
+    assert (rate.passes, rate.n, rate.not_scored, rate.not_applicable) == (1, 2, 1, 2)
+    assert run.unrated == ()
+
+
+def test_a_failure_beside_an_open_check_is_in_n_and_not_among_the_open() -> None:
+    run = judge_run([trial(check(FAIL), check(UNSCORED), SAFE)], {}, 1)
+    (rate,) = (rate for rate in run.rates if rate.property is CORRECT)
+    assert (rate.n, rate.not_scored, run.not_scored) == (1, 0, 1)
+
+
+def test_a_property_of_which_nothing_can_be_said_has_no_rate_and_is_named_all_the_same() -> None:
+    minor = trial(check(OFF, Property.GROUNDING, MINOR), SAFE)
+    run = judge_run([OPEN, trial(check(OFF), SAFE), minor, INFRA], {}, 4)
+    assert [rate.property for rate in run.rates] == [SAFETY]
+    assert run.unrated == (Unrated("a", CORRECT, 1, 1),)
+
+
+@pytest.mark.parametrize(("tokens", "cost", "known"), [(7, None, (False, True)), (-1, 0.5, (False, False))])
+def test_tokens_and_cost_of_a_judge_are_known_apart(tokens: int, cost: float | None, known: tuple[bool, bool]) -> None:
+    judged = Judgement("m", "p", 1, 1.0, (), calls=1, input_tokens=tokens, output_tokens=2, cost_usd=cost)
+    run = judge_run([trial(msgspec.structs.replace(check(PASS), judged=judged), SAFE)], {}, 1)
+    assert run.judge is not None
+    assert (run.judge.cost_known, run.judge.tokens_known) == known
