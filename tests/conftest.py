@@ -14,11 +14,3 @@ settings.load_profile("fumehood")
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Both back ends, because anyio code may lean on one without noticing."""
     return str(request.param)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on real containers share one worker (script/test): they time what they start, and the machine is small."""
-    for item in items:
-        if item.get_closest_marker("engine"):
-            item.add_marker(pytest.mark.xdist_group("engine"))

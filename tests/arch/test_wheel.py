@@ -11,8 +11,6 @@ import pytest
 
 from tests.arch.tree import ROOT, modules
 
-pytestmark = pytest.mark.xdist_group("wheel")  # one worker builds it, once
-
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:

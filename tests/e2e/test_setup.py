@@ -24,10 +24,11 @@ pytestmark = pytest.mark.engine
 ROOT = Path(__file__).parents[2]
 
 
-def fumehood(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command as a user starts it."""
+def fumehood(*arguments: str, on: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user starts it; with `on`, where the host is called so."""
+    renamed = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', on] if on else []
     return subprocess.run(
-        [sys.executable, "-c", "from harness.cli.main import main; main()", *arguments],
+        [*renamed, sys.executable, "-c", "from harness.cli.main import main; main()", *arguments],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False, cwd=ROOT,
         env={**os.environ, **environment},
     )  # fmt: skip
@@ -106,13 +107,16 @@ def box() -> Iterator[Callable[[str | None], str]]:
 
 
 def test_gc_removes_the_orphan_only(box: Callable[[str | None], str]) -> None:
-    host, boot, space, _, _ = owner.me().split(":")
+    """On a host of another name, so that the runs of other tests, which reap too, leave the orphan to this one."""
+    ghost = f"ghost-{uuid.uuid4().hex[:8]}"
+    _, boot, space, pid, started = owner.me().split(":")
     build(ROOT / "agent-images/python")
-    orphan, living, foreign = box(f"{host}:{boot}:{space}:1:1"), box(owner.me()), box(None)
-    planned = fumehood("gc", "--dry-run")
+    orphan = box(f"{ghost}:{boot}:{space}:1:1")
+    living, foreign = box(f"{ghost}:{boot}:{space}:{pid}:{started}"), box(None)
+    planned = fumehood("gc", "--dry-run", on=ghost)
     assert f"would remove container {orphan[:12]}" in planned.stdout
     assert there(orphan)
-    done = fumehood("gc")
+    done = fumehood("gc", on=ghost)
     assert done.returncode == 0
     assert f"removed container {orphan[:12]}" in done.stdout
     assert living[:12] not in done.stdout
