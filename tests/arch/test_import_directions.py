@@ -39,11 +39,13 @@ PLACES: dict[str, tuple[str, ...]] = {
     "docker": ("harness.engines",),
     "requests": ("harness.engines",),  # what docker raises
     "openai": ("harness.models", "harness.scoring"),
+    "httpx2": ("harness.models",),  # what openai sends through: bounded, and never past a redirect
     "junitparser": ("harness.report",),
     "rich": ("harness.report", "harness.app", "harness.cli"),
     "ruamel": ("harness.packs",),
     "jsonschema": ("harness.boundary", "harness.packs", "harness.scoring"),
     "referencing": ("harness.boundary", "harness.packs", "harness.scoring"),  # what jsonschema resolves with
+    "scipy": ("harness.stats",),
     "re2": ("harness.domain.patterns",),  # the one rule on patterns, shared by the parts that search with them
     "structlog": ("harness.app", "harness.runs", "harness.engines", "harness.session", "harness.store"),
 }

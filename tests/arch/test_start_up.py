@@ -8,7 +8,7 @@ import sys
 
 HEAVY = {
     "docker", "openai", "rich", "ruamel", "jsonschema", "referencing", "re2", "anyio", "trio", "msgspec", "asyncio",
-    "requests", "httpx", "structlog", "sqlite3", "protocol",
+    "requests", "httpx", "structlog", "sqlite3", "protocol", "scipy", "numpy",
 }  # fmt: skip
 SCRIPT = """
 import sys
