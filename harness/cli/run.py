@@ -17,7 +17,12 @@ from harness.cli.options import FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STR
 @click.option("--jobs", type=click.IntRange(1, 64), show_default="4; with --resume as before", help="Trials at once.")
 @STORE
 @click.option("--resume", metavar="RUN", help="Go on with an interrupted run (an id, or last); alone, or with --jobs.")
-@click.option("--only", multiple=True, metavar="EXPR", help="Glob over ids, families, buckets and tags; repeatable.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="EXPR",
+    help="Glob over ids, families, buckets and tags, or id:GLOB, family:GLOB, bucket:GLOB, tag:GLOB; repeatable.",
+)
 @click.option("--holdout", is_flag=True, help="Also run the held-out scenarios.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Feeds every random choice, such as canaries.")
 @click.option("--runtime", metavar="NAME", help="OCI runtime of the containers (crun, runsc, kata ...).")

@@ -15,7 +15,10 @@ from harness.errors import UsageError
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What of a pack is run, and how often. `only`: glob patterns over ids, families, buckets and tags."""
+    """What of a pack is run, and how often. `only`: glob patterns over ids, families, buckets and tags.
+
+    `id:GLOB` is over ids alone, and so for `family:`, `bucket:` and `tag:`.
+    """
 
     trials: int | None = None
     holdout: bool = False
@@ -27,8 +30,13 @@ def chosen(pack: Pack, choice: Choice) -> tuple[Scenario, ...]:
     from fnmatch import fnmatchcase
 
     def wanted(scenario: Scenario) -> bool:
-        names = (scenario.id, scenario.family, scenario.bucket, *scenario.tags)
-        return not choice.only or any(fnmatchcase(name, glob) for glob in choice.only for name in names)
+        named = [("id", scenario.id), ("family", scenario.family), ("bucket", scenario.bucket)]
+        named += [("tag", tag) for tag in scenario.tags]
+        return not choice.only or any(
+            fnmatchcase(name, glob) or fnmatchcase(f"{kind}:{name}", glob)
+            for glob in choice.only
+            for kind, name in named
+        )
 
     found = tuple(s for s in pack.scenarios if (choice.holdout or not s.holdout) and wanted(s))
     if not found:
