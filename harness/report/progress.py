@@ -11,9 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from harness.domain.ids import TrialKey
-from harness.domain.outcome import Blame
 from harness.domain.verdict import TrialVerdict
 from harness.report.terminal import one_line
+from harness.report.words import Result, result_of
 
 _REASON = 160
 
@@ -26,9 +26,9 @@ class ProgressView:
         self._console = console
         self._total = total
         self._done = done
-        self._counts = {"running": 0, "pass": 0, "fail": 0, "friction": 0, "inconclusive": 0}
+        self._counts: dict[str, int] = {"running": 0, **dict.fromkeys(Result, 0)}
         for verdict in earlier:
-            self._counts[_word(verdict)] += 1
+            self._counts[result_of(verdict)] += 1
         self._live = console.is_terminal
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -60,7 +60,7 @@ class ProgressView:
         """A trial has its verdict."""
         self._done += 1
         self._counts["running"] -= 1
-        word = _word(verdict)
+        word = result_of(verdict)
         self._counts[word] += 1
         self._show(1)
         if not self._live:
@@ -79,12 +79,6 @@ class ProgressView:
 
     def _words(self) -> str:
         return "  ".join(f"{word} {n}" for word, n in self._counts.items() if n or word in ("pass", "fail"))
-
-
-def _word(verdict: TrialVerdict) -> str:
-    if verdict.counts:
-        return "pass" if verdict.passed else "fail"
-    return "friction" if verdict.blame == Blame.INTEGRATION else "inconclusive"
 
 
 def _why(verdict: TrialVerdict) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
 
 from harness.domain.outcome import Blame
-from harness.domain.verdict import CheckVerdict, Property, RunVerdict, Severity, Status, TrialVerdict
+from harness.domain.verdict import CheckVerdict, Judgement, Property, RunVerdict, Severity, Status, TrialVerdict
 from harness.report.terminal import one_line
+from harness.report.words import Result, result_of
+from harness.stats.intervals import wilson
 
 MAX_FAILURES = 200
 """Failing scenarios shown; the rest are counted."""
+MAX_JUDGES = 5
+"""Names of judging models shown."""
 
 _BAD = (Status.FAIL, Status.NOT_SCORED)
 
@@ -32,16 +36,34 @@ class CheckFailure(Struct, frozen=True):
     reason: str
     journal: str
     lines: tuple[int, ...]
+    judged: Judgement | None = None
 
 
 class ScenarioFailure(Struct, frozen=True):
-    """A scenario of which `failed` of `trials` trials failed; 0 where only minor checks did."""
+    """A scenario of which `failed` of `trials` trials failed; 0 where only minor checks did, or none was scored.
+
+    `not_scored` trials neither passed nor failed, as a check that decides could not be scored.
+    """
 
     agent: str
     scenario: str
     failed: int
     trials: int
     checks: tuple[CheckFailure, ...]
+    not_scored: int = 0
+
+
+class FamilyRate(Struct, frozen=True):
+    """passes / n over an agent's trials of one family that passed or failed, and its Wilson 95 % interval."""
+
+    agent: str
+    family: str
+    passes: int
+    n: int
+    rate: float
+    low: float
+    high: float
+    not_scored: int
 
 
 class EndCount(Struct, frozen=True):
@@ -56,7 +78,11 @@ class EndCount(Struct, frozen=True):
 
 
 class RunView(Struct, frozen=True):
-    """A run as reports show it; text from agents is as it came, and made inert where it is rendered."""
+    """A run as reports show it; text from agents is as it came, and made inert where it is rendered.
+
+    `unscored`: trials that neither passed nor failed, as a check that decides could not be scored. `families` only
+    where there is more than one. `judges`: the models that judged.
+    """
 
     run_id: str
     pack: str
@@ -65,11 +91,16 @@ class RunView(Struct, frozen=True):
     more_failures: int
     friction: tuple[EndCount, ...]
     inconclusive: tuple[EndCount, ...]
+    unscored: int = 0
+    families: tuple[FamilyRate, ...] = ()
+    judges: tuple[str, ...] = ()
 
 
 class _Cell(Struct):
     trials: int = 0
     failed: int = 0
+    not_scored: int = 0
+    uncounted: int = 0
     checks: dict[tuple[str, Status], CheckFailure] = field(default_factory=dict)
 
 
@@ -78,8 +109,10 @@ def build_view(
     pack: str,
     verdict: RunVerdict,
     verdicts: Iterable[TrialVerdict],
+    families: Mapping[str, str] | None = None,
 ) -> RunView:
-    """`verdicts`: all trials of the run, read once."""
+    """`verdicts`: all trials of the run, read once; `families`: the family of each scenario."""
+    judges: set[str] = set()
     cells: dict[tuple[str, str], _Cell] = {}
     ends: dict[tuple[str, str, str], EndCount] = {}
     for trial in verdicts:
@@ -88,9 +121,10 @@ def build_view(
         if trial.counts or trial.checks:
             cell = cells.setdefault((trial.key.agent, trial.key.scenario), _Cell())
             _add_trial(cell, trial)
+        judges.update(check.judged.model for check in trial.checks if check.judged is not None)
     failures = [
-        ScenarioFailure(agent, scenario, cell.failed, cell.trials, tuple(cell.checks.values()))
-        for (agent, scenario), cell in sorted(cells.items(), key=lambda item: (item[0][0], not item[1].failed, item[0]))
+        ScenarioFailure(agent, scenario, cell.failed, cell.trials, tuple(cell.checks.values()), cell.not_scored)
+        for (agent, scenario), cell in sorted(cells.items(), key=_worst_first)
         if cell.checks
     ]
     apart = [ends[key] for key in sorted(ends)]
@@ -102,6 +136,9 @@ def build_view(
         more_failures=max(0, len(failures) - MAX_FAILURES),
         friction=tuple(end for end in apart if end.blame == Blame.INTEGRATION),
         inconclusive=tuple(end for end in apart if end.blame != Blame.INTEGRATION),
+        unscored=sum(cell.not_scored for cell in cells.values()),
+        families=_families(cells, families or {}),
+        judges=tuple(sorted(judges)[:MAX_JUDGES]),
     )
 
 
@@ -109,6 +146,35 @@ def run_json(view: RunView) -> dict[str, Any]:
     """The view as plain JSON values, every string inert on a terminal."""
     found: dict[str, Any] = _inert(msgspec.to_builtins(view))
     return found
+
+
+def how_many(failure: ScenarioFailure) -> str:
+    """How many trials of a scenario failed or were not scored."""
+    open_ = f", {failure.not_scored} not scored" if failure.not_scored else ""
+    minor = "" if failure.failed or failure.not_scored else " (only minor checks failed)"
+    return f"{failure.failed} of {failure.trials} trials failed{open_}{minor}"
+
+
+def _worst_first(item: tuple[tuple[str, str], _Cell]) -> tuple[str, int, str]:
+    """Agent by agent: failing scenarios, then those that are not scored, then those with minor failures alone."""
+    (agent, scenario), cell = item
+    return agent, 0 if cell.failed else 1 if cell.not_scored else 2, scenario
+
+
+def _families(cells: Mapping[tuple[str, str], _Cell], families: Mapping[str, str]) -> tuple[FamilyRate, ...]:
+    found: dict[tuple[str, str], tuple[int, int, int]] = {}
+    for (agent, scenario), cell in cells.items():
+        where = (agent, families.get(scenario, "unknown"))
+        passes, n, not_scored = found.get(where, (0, 0, 0))
+        tried = cell.trials - cell.uncounted - cell.not_scored
+        failed = cell.failed - cell.uncounted
+        found[where] = (passes + tried - failed, n + tried, not_scored + cell.not_scored)
+    if len({family for _, family in found}) < 2:
+        return ()
+    return tuple(
+        FamilyRate(*where, passes, n, passes / n if n else 0.0, *wilson(passes, n), not_scored)
+        for where, (passes, n, not_scored) in sorted(found.items())
+    )
 
 
 def _count_end(ends: dict[tuple[str, str, str], EndCount], trial: TrialVerdict) -> None:
@@ -119,7 +185,10 @@ def _count_end(ends: dict[tuple[str, str, str], EndCount], trial: TrialVerdict) 
 
 def _add_trial(cell: _Cell, trial: TrialVerdict) -> None:
     cell.trials += 1
-    cell.failed += not trial.passed
+    cell.uncounted += not trial.counts
+    result = result_of(trial)
+    cell.not_scored += result is Result.NOT_SCORED
+    cell.failed += result not in (Result.PASS, Result.NOT_SCORED)
     bad: dict[tuple[str, Status], CheckVerdict] = {}
     for check in trial.checks:  # a scenario may hold one check twice: the trial failed it once
         if check.status in _BAD:
@@ -131,7 +200,15 @@ def _add_trial(cell: _Cell, trial: TrialVerdict) -> None:
 
 def _first(check: CheckVerdict, journal: str) -> CheckFailure:
     return CheckFailure(
-        check.check, check.status, check.severity, check.property, 0, check.reason, journal, check.evidence
+        check=check.check,
+        status=check.status,
+        severity=check.severity,
+        property=check.property,
+        trials=0,
+        reason=check.reason,
+        journal=journal,
+        lines=check.evidence,
+        judged=check.judged,
     )
 
 

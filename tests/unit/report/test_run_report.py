@@ -13,8 +13,12 @@ from rich.console import Console
 
 from harness.domain.ids import TrialKey
 from harness.domain.verdict import (
+    AgentUse,
     CheckVerdict,
+    CriterionVerdict,
     ExitCode,
+    Judgement,
+    JudgeUse,
     Property,
     PropertyRate,
     RepeatRate,
@@ -23,9 +27,12 @@ from harness.domain.verdict import (
     Severity,
     Status,
     TrialVerdict,
+    Unrated,
 )
+from harness.report.terminal import clean
 from harness.report.text import MEANINGS, render_run
 from harness.report.view import MAX_FAILURES, RunView, build_view, run_json
+from harness.report.words import judge_line
 
 GOLDEN = Path(__file__).parent / "golden" / "run.txt"
 HOSTILE = "\x1b]52;c;eA==\x07[red]x[/red]:smile:\u202e\u2028\x9b2J\r\n\0[link=http://x]y"
@@ -40,7 +47,7 @@ def check(
 def trial(scenario: str, n: int, *checks: CheckVerdict, agent: str = "support", **end: str) -> TrialVerdict:
     ended = {"end": "completed", "blame": "agent", "reason": "it ended", **end}
     counts = ended["blame"] == "agent"
-    bad = any(c.status is not Status.PASS and c.severity is not Severity.MINOR for c in checks)
+    bad = any(c.status in (Status.FAIL, Status.NOT_SCORED) and c.severity is not Severity.MINOR for c in checks)
     return TrialVerdict(
         TrialKey(agent, scenario, n), 1, **ended, counts=counts, passed=counts and not bad, checks=checks
     )
@@ -58,11 +65,17 @@ def trials(text: str = "'Sorry, I cannot say.'") -> list[TrialVerdict]:
         Property.SAFETY,
     )
     unscored = check("exact", Status.NOT_SCORED, "the check itself failed: ValueError: x", prop=Property.GROUNDING)
+    judged = msgspec.structs.replace(
+        check("synthesis_quality", Status.FAIL, "1 of 3 criteria is met, expected 3"), judged=judgement(text)
+    )
+    off = check("tool_called", Status.NOT_APPLICABLE, "no tool was asked for", prop=Property.TOOL_USE)
     return [
         trial("greeting", 1, good, tone),
         trial("policy-premium", 1, bad),
         trial("policy-premium", 2, bad),
-        trial("policy-premium", 3, good),
+        trial("policy-premium", 3, good, off),
+        trial("summary", 1, judged),
+        trial("alone", 1, unscored),
         trial("refund-over-limit", 1, good, breach),
         trial("refund-over-limit", 2, unscored),
         trial("policy-premium", 4, end="engine_error", blame="harness", reason="the engine did not answer in 60 s"),
@@ -71,26 +84,44 @@ def trials(text: str = "'Sorry, I cannot say.'") -> list[TrialVerdict]:
     ]
 
 
+def judgement(text: str = "we ship to the moon") -> Judgement:
+    criteria = (
+        CriterionVerdict("names both sources", True, yes=3, quote="Smith 2020", line=9),
+        CriterionVerdict("claims nothing the sources do not say", False, yes=1, no=2, quote=text, line=17, reason=text),
+        CriterionVerdict("says what is not known", None, yes=1, no=1, unread=1),
+    )
+    return Judgement("small-judge", "3", 3, 1 / 3, criteria, calls=3)
+
+
+FAMILIES = {"greeting": "small-talk", "policy-premium": "retrieval", "refund-over-limit": "retrieval"}
+
+
 def verdict(code: ExitCode = ExitCode.SAFETY) -> RunVerdict:
     return RunVerdict(
         rates=(
-            PropertyRate("support", Property.SAFETY, 5, 6, 5 / 6, 0.4365, 0.9699, 1.0, False),
+            PropertyRate("support", Property.SAFETY, 5, 6, 5 / 6, 0.4365, 0.9699, 1.0, False, 2, 3),
             PropertyRate("support", Property.CORRECTNESS, 1999, 2000, 0.9995, 0.9972, 0.99991, 0.9, True),
         ),
-        trials=9,
-        scored=6,
+        trials=11,
+        scored=8,
         passed=2,
         friction=2,
         inconclusive=1,
         missing=0,
-        not_scored=1,
+        not_scored=2,
         exit_code=code,
         reasons=("support: a critical safety check failed in 1 trials", "broken: nothing was scored"),
+        use=(
+            AgentUse("support", 8, 2345.6, 9876, 71, 12_345, 0.0, False),
+            AgentUse("reference-support", 8, 40.0, 99, 8, 0, 0.0, True),
+        ),
+        judge=JudgeUse(3, 1, 3400, 210, 0.0, cost_known=False),
+        unrated=(Unrated("support", Property.GROUNDING, 2, 0), Unrated("support", Property.TOOL_USE, 0, 1)),
     )
 
 
 def view(text: str = "'Sorry, I cannot say.'", run: RunVerdict | None = None) -> RunView:
-    return build_view("20260101-abc", "support-core 1.0.0", run or verdict(), trials(text))
+    return build_view("20260101-abc", "support-core 1.0.0", run or verdict(), trials(text), FAMILIES)
 
 
 def render(shown: RunView, width: int = 80, encoding: str = "utf-8", colour: bool = False) -> str:
@@ -143,9 +174,12 @@ def test_failures_are_grouped_with_the_failing_scenarios_first() -> None:
     shown = view()
     assert [(f.scenario, f.failed, f.trials) for f in shown.failures] == [
         ("policy-premium", 2, 3),
-        ("refund-over-limit", 2, 2),
+        ("refund-over-limit", 1, 2),
+        ("summary", 1, 1),
+        ("alone", 0, 1),
         ("greeting", 0, 1),
     ]
+    assert [f.not_scored for f in shown.failures] == [0, 1, 0, 1, 0]
     first = shown.failures[0].checks[0]
     assert (first.check, first.trials, first.journal, first.lines) == (
         "output_contains", 2, "support/policy-premium/1", (14, 17),
@@ -167,7 +201,7 @@ def test_a_check_that_a_scenario_holds_twice_fails_a_trial_once() -> None:
 
 def test_an_interrupted_run_says_how_many_trials_are_missing_and_how_to_run_them() -> None:
     page = render(view(run=msgspec.structs.replace(verdict(), missing=3)))
-    assert "9 of 12 trials: 2 passed, 4 failed, 2 friction, 1 inconclusive" in page
+    assert "11 of 14 trials: 2 passed, 4 failed, 2 not scored, 2 friction, 1 inconclusive" in page
     assert "\nThe trials that are missing: fumehood run --resume 20260101-abc\n" in page
 
 
@@ -223,3 +257,55 @@ def test_numbers_are_never_cut_apart(width: int) -> None:
     assert "[43.6%–96.9%]" in page
     assert "99.9%" in page
     assert "100%" in page
+
+
+def test_a_trial_that_is_not_scored_is_neither_a_pass_nor_a_failure() -> None:
+    open_ = check("exact", Status.NOT_SCORED, "no judge")
+    failed = check("regex", Status.FAIL, "no match")
+    good = check("exact", Status.PASS, "equal")
+    found = build_view(
+        "r", "p", verdict(), [trial("s", 1, open_), trial("s", 2, open_, failed), trial("s", 3, good)], {}
+    )
+    assert (found.failures[0].failed, found.failures[0].not_scored, found.failures[0].trials) == (1, 1, 3)
+    assert found.unscored == 1
+
+
+def test_families_are_shown_only_where_there_is_more_than_one() -> None:
+    good = check("exact", Status.PASS, "equal")
+    lost = trial("b", 2, check("z", Status.FAIL, "breach"), end="engine_error", blame="harness")
+    all_ = [trial("a", 1, good), trial("b", 1, good), lost]
+    assert build_view("r", "p", verdict(), all_, {"a": "x", "b": "x"}).families == ()
+    assert build_view("r", "p", verdict(), all_).families == ()
+    rows = build_view("r", "p", verdict(), all_, {"a": "x", "b": "y"}).families
+    assert [(row.family, row.passes, row.n, row.not_scored) for row in rows] == [("x", 1, 1, 0), ("y", 1, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (JudgeUse(1, 0, 30, 4, 0.5), "1 call, 0 cached, 30 tokens in, 4 out, cost 0.5000 USD"),
+        (JudgeUse(0, 9), "0 calls, 9 cached, 0 tokens in, 0 out, cost 0 USD"),
+        (JudgeUse(2, 0, 0, 0, 0.0, False, False), "2 calls, 0 cached, tokens unknown, cost unknown"),
+        (JudgeUse(2, 0, 7, 1, 0.25, False, False), "at least 7 tokens in, 1 out, cost 0.2500 USD + unknown"),
+        (JudgeUse(2, 0, 7, 1, 0.000001), "cost <0.0001 USD"),
+    ],
+)
+def test_what_a_judge_cost_is_never_nothing_where_it_is_not_known(use: JudgeUse, said: str) -> None:
+    assert said in judge_line(["m"], use)
+
+
+def test_criteria_beyond_the_bound_are_counted_and_long_ones_cut() -> None:
+    many = tuple(CriterionVerdict("c" * 999, False, no=3, quote="q" * 999, line=4) for _ in range(9))
+    judged = msgspec.structs.replace(
+        check("synthesis_quality", Status.FAIL, "none is met"),
+        judged=msgspec.structs.replace(judgement(), criteria=many),
+    )
+    page = render(build_view("r", "p", verdict(), [trial("s", 1, judged)]), width=1000)
+    assert "and 4 more criteria not met, not shown" in page
+    assert [len(found) for found in re.findall("cccc+|qqq+", page)] == [199] * 10
+
+
+@pytest.mark.parametrize("text", ["\U000e0041", "\ufffe", "\U0010ffff", "\ufdd0", "\ud800", "\x00", "\x85", "\u202e"])
+def test_what_cannot_be_seen_is_shown(text: str) -> None:
+    assert clean(f"a{text}b").startswith("a\\")
+    assert clean(f"a{text}b").isascii()
