@@ -64,7 +64,9 @@ def _print(report: VerifyReport) -> None:
             click.echo(one_line(f"  found    {mismatch.found or 'nothing'}"))
     word = "ok" if report.ok else f"{len(report.mismatches)} files differ"
     seal = "sealed" if report.sealed else "not sealed"
-    click.echo(f"run {report.run_id} ({seal}): {word}; {report.journals} journals, {report.lines} lines checked")
+    later = f", {report.scorings} later scorings" if report.scorings else ""
+    checked = f"{report.journals} journals, {report.lines} lines{later} checked"
+    click.echo(f"run {report.run_id} ({seal}): {word}; {checked}")
     if report.manifest_digest:
         click.echo(f"manifest sha256 {report.manifest_digest}")
     for note in report.notes:

@@ -126,7 +126,7 @@ def _store(database: sqlite3.Connection, run: StoredRun, summary: RunSummary) ->
 def _stamp(run_dir: Path) -> str:
     """Changes whenever the run is sealed or scored again."""
     parts = []
-    for name in (layout.MANIFEST, layout.SCORES):
+    for name in (layout.MANIFEST, layout.SCORES, layout.SCORINGS):
         try:
             info = (run_dir / name).stat()
             parts.append(f"{info.st_mtime_ns}-{info.st_size}")

@@ -4,8 +4,11 @@
 <root>/runs/<run id>/plan.json                        what was asked for
                     /pack.json                        the pack as it was run, so that evidence stands on its own
                     /lock                             held (flock) by the process that runs it
-                    /scores.jsonl                     verdicts, append-only
+                    /scores.jsonl                     verdicts of the run itself (scoring 1), append-only
                     /manifest.json                    the seal
+                    /scorings/<n>.jsonl               verdicts of a later scoring, n from 2
+                             /<n>.json                its head, written last: without it the scoring does not count
+                             /lock                    held (flock) by the process that scores
                     /trials/<agent>/<scenario>/<trial>.jsonl
                                                /<trial>.attempt-<k>.jsonl   retried for a fault of ours
                                                /<trial>.partial-<k>.jsonl   cut off, run again by --resume
@@ -22,13 +25,14 @@ from pathlib import Path
 from harness.domain.ids import TrialKey, is_safe_id
 from harness.errors import StoreError
 
-PLAN, PACK, SCORES, MANIFEST, LOCK, TRIALS, INDEX = (
+PLAN, PACK, SCORES, MANIFEST, LOCK, TRIALS, SCORINGS, INDEX = (
     "plan.json",
     "pack.json",
     "scores.jsonl",
     "manifest.json",
     "lock",
     "trials",
+    "scorings",
     "index.sqlite",
 )
 _JOURNAL_NAME = re.compile(r"([1-9][0-9]{0,8})(?:\.(?:attempt|partial)-[1-9][0-9]{0,8})?\.jsonl")

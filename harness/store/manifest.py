@@ -18,9 +18,11 @@ from harness.domain.run import PackRef, RunPlan
 from harness.domain.spec import AgentRef
 from harness.errors import AuditMismatch, StoreError
 from harness.store import layout
+from harness.store.envelope import unwrap, wrap
 from harness.store.journal import read_tail
 
 FORMAT = 1
+_NAME = "manifest"
 
 
 class JournalSeal(Struct, frozen=True, omit_defaults=True):
@@ -70,11 +72,6 @@ class Manifest(ManifestHead, frozen=True):
     journals: tuple[JournalSeal, ...] = ()
 
 
-class _Envelope(Struct, frozen=True):
-    sha256: str
-    manifest: msgspec.Raw
-
-
 def seal(run_dir: Path, plan: RunPlan, ended: str, complete: bool, verdict: dict[str, Any] | None) -> str:
     """Write `manifest.json`, replacing an earlier one; the sha256 (hex) of the file, to be pinned elsewhere.
 
@@ -105,7 +102,7 @@ def seal(run_dir: Path, plan: RunPlan, ended: str, complete: bool, verdict: dict
         pack_copy_digest=layout.digest(copy) if (copy := run_dir / layout.PACK).is_file() else "",
         journals=seals,
     )
-    data = _wrap(msgspec.json.encode(manifest))
+    data = wrap(_NAME, msgspec.json.encode(manifest))
     layout.write_atomically(run_dir / layout.MANIFEST, data)
     return hashlib.sha256(data).hexdigest()
 
@@ -115,11 +112,6 @@ def _seal_of(run_dir: Path, path: str) -> JournalSeal:
     return JournalSeal(path, tail.lines, tail.head, tail.size, tail.finished, tail.rest)
 
 
-def _wrap(inner: bytes) -> bytes:
-    envelope = _Envelope(hashlib.sha256(inner).hexdigest(), msgspec.Raw(inner))
-    return msgspec.json.encode(envelope) + b"\n"
-
-
 def read_manifest(run_dir: Path) -> Manifest | None:
     """The manifest of a sealed run; None: not sealed. AuditMismatch where it was edited or cannot be read."""
     path = run_dir / layout.MANIFEST
@@ -127,8 +119,8 @@ def read_manifest(run_dir: Path) -> Manifest | None:
         return None
     try:
         data = path.read_bytes()
-        inner = bytes(msgspec.json.decode(data, type=_Envelope).manifest)
-        if data != _wrap(inner):
+        inner = unwrap(_NAME, data)
+        if data != wrap(_NAME, inner):
             raise AuditMismatch(f"{path}, line 1: differs from its own digest: it was edited after sealing")
         return msgspec.json.decode(inner, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -141,6 +133,6 @@ def read_head(run_dir: Path) -> ManifestHead | None:
     """Like `read_manifest`, unverified and without the journals; None also where it cannot be read."""
     try:
         data = (run_dir / layout.MANIFEST).read_bytes()
-        return msgspec.json.decode(msgspec.json.decode(data, type=_Envelope).manifest, type=ManifestHead)
+        return msgspec.json.decode(unwrap(_NAME, data), type=ManifestHead)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None

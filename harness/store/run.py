@@ -21,6 +21,15 @@ from harness.store import layout
 from harness.store.journal import Scrubber, TrialJournal, is_finished, read_journal
 from harness.store.manifest import ManifestHead, read_head, seal
 from harness.store.scores import append_score, read_scores
+from harness.store.scorings import (
+    FIRST,
+    ScoringHead,
+    ScoringWriter,
+    new_scoring,
+    newest_scoring,
+    read_scorings,
+    read_verdicts,
+)
 from harness.store.verify import verify_run
 
 
@@ -38,7 +47,7 @@ class StoredRun:
         try:
             return msgspec.json.decode(file.read_bytes(), type=Pack)
         except FileNotFoundError as error:
-            raise UsageError(f"run {self.run_id} holds no copy of its pack", "it is from an older version") from error
+            raise UsageError(f"run {self.run_id} holds no copy of its pack", "score it with --pack PATH") from error
         except OSError as error:
             raise StoreError(f"cannot read {file}: {error.strerror}") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -62,9 +71,36 @@ class StoredRun:
         """The trial's evidence, as `read_journal` gives it."""
         return read_journal(self.journal(key))
 
-    def scores(self) -> Iterator[TrialVerdict]:
-        """The verdicts that hold, one in memory at a time."""
-        return read_scores(self.path / layout.SCORES)
+    def scores(self, scoring: int | None = None) -> Iterator[TrialVerdict]:
+        """The verdicts of a scoring that hold, one in memory at a time; None: of the newest, see `store.scorings`.
+
+        1: what the run itself wrote, the only one there is while it is run. UsageError where there is no such scoring.
+        """
+        if scoring == FIRST:
+            return read_scores(self.path / layout.SCORES)
+        head = newest_scoring(self.path) if scoring is None else self._scoring(scoring)
+        return self.scores(FIRST) if head is None else read_verdicts(self.path, head)
+
+    def scorings(self) -> tuple[ScoringHead, ...]:
+        """All complete scorings after the run's own, by number from 2."""
+        return read_scorings(self.path)
+
+    def newest_scoring(self) -> ScoringHead | None:
+        """The newest scoring; None: the run's own."""
+        return newest_scoring(self.path)
+
+    @contextmanager
+    def new_scoring(self, scrubber: Redactor) -> Iterator[ScoringWriter]:
+        """Score again, as `store.scorings.new_scoring` has it."""
+        with new_scoring(self.path, scrubber) as writer:
+            yield writer
+
+    def _scoring(self, number: int) -> ScoringHead:
+        heads = {head.number: head for head in self.scorings()}
+        if number not in heads:
+            there = ", ".join(map(str, (FIRST, *heads)))
+            raise UsageError(f"run {self.run_id} has no scoring {number}", f"there is {there}")
+        return heads[number]
 
     def head(self) -> ManifestHead | None:
         """The manifest without its journals; None: not sealed."""
@@ -80,7 +116,10 @@ class StoredRun:
     def summary(self) -> RunSummary:
         """One line on the run, from its files alone."""
         state, head = self.state(), self.head()
-        verdict = (head.verdict or {}) if head is not None and state is not RunState.RUNNING else {}
+        verdict: dict[str, Any] = {}
+        if head is not None and state is not RunState.RUNNING:
+            newest = self.newest_scoring()
+            verdict = newest.verdict if newest is not None else head.verdict or {}
         return RunSummary(
             run_id=self.run_id,
             pack=f"{self.plan.pack.name} {self.plan.pack.version}",
@@ -102,8 +141,7 @@ class StoredRun:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                owner = os.pread(file, 20, 0).decode("ascii", "replace").strip() or "?"
-                raise UsageError(f"run {self.run_id} is being run by process {owner}", "wait until it ends") from error
+                raise UsageError(f"run {self.run_id} is being {_holder(file)}", "wait until it ends") from error
             os.ftruncate(file, 0)
             os.pwrite(file, b"%d\n" % os.getpid(), 0)
             yield
@@ -124,6 +162,16 @@ class StoredRun:
         return False
 
 
+def _holder(file: int) -> str:
+    """Who has the lock: one process that runs it, or any number that only need it to stand still."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.pread(file, 20, 0).decode("ascii", "replace").strip() or "?"
+        return f"run by process {owner}"
+    return "scored"
+
+
 class Redactor(Protocol):
     """The scrubber of a whole run."""
 
@@ -140,7 +188,7 @@ class RunWriter:
     def __init__(self, run: StoredRun, scrubber: Redactor) -> None:
         self.run = run
         self._scrubber = scrubber
-        self._scored = {verdict.key for verdict in run.scores()}
+        self._scored = {verdict.key for verdict in run.scores(FIRST)}
         manifest = run.path / layout.MANIFEST
         if manifest.is_file():
             report = verify_run(run.path)

@@ -21,9 +21,14 @@ class Scrubber(Protocol):
     def scrub_json(self, value: Any) -> Any: ...
 
 
+def encode_score(verdict: TrialVerdict, scrubber: Scrubber) -> bytes:
+    """One line: the verdict, scrubbed, for its reasons quote agents."""
+    return msgspec.json.encode(scrubber.scrub_json(msgspec.to_builtins(verdict))) + b"\n"
+
+
 def append_score(path: Path, verdict: TrialVerdict, scrubber: Scrubber) -> None:
-    """Scrub the verdict (its reasons quote agents) and append it in one write."""
-    data = msgspec.json.encode(scrubber.scrub_json(msgspec.to_builtins(verdict))) + b"\n"
+    """Scrub the verdict and append it in one write."""
+    data = encode_score(verdict, scrubber)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
@@ -58,14 +63,15 @@ def read_scores(path: Path) -> Iterator[TrialVerdict]:
     Reads the file twice: memory is one number per trial.
     """
     last: dict[tuple[TrialKey, int], int] = {}
-    for offset, verdict in _lines(path):
+    for offset, verdict in read_lines(path):
         last[verdict.key, verdict.attempt] = offset
-    for offset, verdict in _lines(path):
+    for offset, verdict in read_lines(path):
         if last.get((verdict.key, verdict.attempt)) == offset:
             yield verdict
 
 
-def _lines(path: Path) -> Iterator[tuple[int, TrialVerdict]]:
+def read_lines(path: Path) -> Iterator[tuple[int, TrialVerdict]]:
+    """Every whole line, and the byte it begins at; nothing where there is no file."""
     if not path.is_file():
         return
     offset = 0

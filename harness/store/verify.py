@@ -11,6 +11,7 @@ from harness.errors import AuditMismatch
 from harness.store import layout
 from harness.store.journal import decode_line, first_prev, hash_line
 from harness.store.manifest import JournalSeal, Manifest, read_manifest
+from harness.store.scorings import FIRST, read_scoring_head, scoring_numbers, seal_digest
 
 
 class Mismatch(Struct, frozen=True):
@@ -24,7 +25,10 @@ class Mismatch(Struct, frozen=True):
 
 
 class VerifyReport(Struct, frozen=True):
-    """What was recomputed and what differs. `manifest_digest`: sha256 of the whole file, empty if not sealed."""
+    """What was recomputed and what differs. `manifest_digest`: sha256 of the whole file, empty if not sealed.
+
+    `scorings`: how many later ones there are beside the run's own.
+    """
 
     run_id: str
     sealed: bool
@@ -34,6 +38,7 @@ class VerifyReport(Struct, frozen=True):
     lines: int
     mismatches: tuple[Mismatch, ...]
     notes: tuple[str, ...]
+    scorings: int = 0
 
     @property
     def ok(self) -> bool:
@@ -85,6 +90,8 @@ def verify_run(run_dir: Path) -> VerifyReport:
         journals, lines = journals + 1, lines + checked
         mismatches += found
     mismatches += [Mismatch(p, 0, f"missing; the manifest lists it with {s.lines} lines") for p, s in seals.items()]
+    scorings = scoring_numbers(run_dir)
+    mismatches += _verify_scorings(run_dir, scorings, notes)
     return VerifyReport(
         run_id=run_dir.name,
         sealed=sealed,
@@ -94,6 +101,7 @@ def verify_run(run_dir: Path) -> VerifyReport:
         lines=lines,
         mismatches=tuple(mismatches),
         notes=tuple(notes),
+        scorings=len(scorings),
     )
 
 
@@ -114,6 +122,28 @@ def _files_beside(run_dir: Path, manifest: Manifest, notes: list[str]) -> Iterat
         yield Mismatch(layout.SCORES, 0, "changed since the run was sealed", manifest.scores_digest, found)
     elif size > manifest.scores_size:
         notes.append(f"{layout.SCORES}: verdicts were added after sealing (scored again); those sealed are unchanged")
+
+
+def _verify_scorings(run_dir: Path, numbers: list[int], notes: list[str]) -> Iterator[Mismatch]:
+    """Each scoring against the digest in its head, each head against its own; a number left out is one missing."""
+    seal = seal_digest(run_dir)
+    for number in range(FIRST + 1, max(numbers, default=FIRST) + 1):
+        name = f"{layout.SCORINGS}/{number}.json"
+        if number not in numbers:
+            yield Mismatch(name, 0, "missing: there are later scorings")
+            continue
+        try:
+            head = read_scoring_head(run_dir, number)
+        except AuditMismatch as error:
+            yield Mismatch(name, 1, error.message.partition("line 1: ")[2])
+            continue
+        verdicts = run_dir / f"{name}l"
+        found = layout.digest(verdicts)
+        if found != head.sha256:
+            message = "changed since it was scored" if verdicts.is_file() else "missing"
+            yield Mismatch(f"{name}l", 0, message, head.sha256, found)
+        if not seal or head.seal != seal:
+            notes.append(f"scoring {number} was not made under the seal the run has now: it is not the newest")
 
 
 def _verify_journal(run_dir: Path, path: str, seal: JournalSeal | None) -> tuple[int, list[Mismatch]]:
