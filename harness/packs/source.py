@@ -22,7 +22,7 @@ def read_pack(path: Path) -> tuple[Node | None, list[Problem]]:
     """
     if not path.is_dir():
         return read_file(path)
-    root, problems = read_file(_main_file(path))
+    root, problems = read_file(main_file(path))
     for part in _scenario_files(path):
         node, found = read_file(part)
         problems += found
@@ -61,7 +61,8 @@ def read_file(path: Path) -> tuple[Node | None, list[Problem]]:
     return node, build.problems
 
 
-def _main_file(folder: Path) -> Path:
+def main_file(folder: Path) -> Path:
+    """The one pack.yaml, pack.yml or pack.json of a folder; PackError where there is none, or more than one."""
     found = [folder / f"pack{suffix}" for suffix in SUFFIXES if (folder / f"pack{suffix}").is_file()]
     if len(found) == 1:
         return found[0]
