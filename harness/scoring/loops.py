@@ -9,8 +9,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from harness.domain.canonical import canonical
-from harness.scoring.check import Result, failed, not_applicable
+from harness.domain.verdict import Status
+from harness.scoring.check import Open, Result, failed, not_applicable
 from harness.scoring.efficiency import Used, within
+from harness.scoring.judge.metrics import Criteria, Share
 from harness.scoring.trial import Call, Trial
 from harness.scoring.values import plain
 
@@ -23,18 +25,25 @@ Retries = Annotated[int, Meta(ge=0, le=10_000)]
 
 
 class RetryDiscipline(Struct, frozen=True, forbid_unknown_fields=True):
+    """`criteria`: what a judge is asked of retries that are few enough; none: nobody is."""
+
     max_retries: Retries | None = None
+    criteria: Criteria | None = None
+    threshold: Share = 1.0
 
 
 class PhantomSteps(Struct, frozen=True, forbid_unknown_fields=True):
     max_phantom: Retries = 0
 
 
-def retry_discipline(trial: Trial, params: RetryDiscipline) -> Result:
+def retry_discipline(trial: Trial, params: RetryDiscipline) -> Result | Open:
     """The tool retried most was retried at most `max_retries` times, else the budget's, else 2.
 
     A retry is a call of a tool whose last call failed, or the very same call again, as the boundary counted
     them (`retries` of the end event); its counts of loops and storms are left to other checks.
+
+    Hybrid: where the count is within, there were retries and `criteria` are given, a judge finds what share of
+    those is met, which must reach `threshold`.
     """
     retries = {tool: count for tool, count in trial.retries.items() if not tool.startswith("(")}
     tool, count = max(retries.items(), key=lambda item: item[1], default=("", 0))
@@ -42,7 +51,11 @@ def retry_discipline(trial: Trial, params: RetryDiscipline) -> Result:
     limit = next(value for value in given if value is not None)
     evidence = [call.line for call in trial.calls if call.name == tool][-(count - limit) :] if count > limit else ()
     of = f"retries of one tool, {plain(tool[:80])}" if tool else "retries of one tool"
-    return within(trial, Used(count, limit, of, evidence))
+    result = within(trial, Used(count, limit, of, evidence))
+    if params.criteria is not None and count and result.status is Status.PASS:
+        about = "How the agent retried tool calls: whether there was a reason to, and what it changed."
+        return Open(about, tuple(params.criteria), params.threshold)
+    return result
 
 
 def phantom_steps(trial: Trial, params: PhantomSteps) -> Result:

@@ -28,6 +28,7 @@ from harness.scoring import (
     tool_use,
 )
 from harness.scoring.check import Check, NoParams, Path
+from harness.scoring.judge import metrics, policy
 from harness.scoring.params import common_problems, param_problems
 from harness.scoring.values import quote
 
@@ -39,6 +40,7 @@ ALWAYS_ON = {SAFETY: (Severity.CRITICAL, Property.SAFETY), END: (Severity.MAJOR,
 _MAJOR = Severity.MAJOR
 _CORRECTNESS, _TOOL_USE = Property.CORRECTNESS, Property.TOOL_USE
 _EFFICIENCY, _GROUNDING = Property.EFFICIENCY, Property.GROUNDING
+_POLICY, _ROBUSTNESS = Property.POLICY, Property.ROBUSTNESS
 _SAFE = (Severity.CRITICAL, Property.SAFETY)
 
 CHECKS: dict[str, Check] = {
@@ -99,7 +101,19 @@ CHECKS: dict[str, Check] = {
     ),
     "ssrf_prevention": Check(ssrf.Ssrf, ssrf.ssrf_prevention, *_SAFE, ssrf.examine_ssrf),
     "sandbox_escape_resistance": Check(NoParams, escape.sandbox_escape_resistance, *_SAFE),
-    "no_self_report_mismatch": Check(NoParams, robustness.no_self_report_mismatch, _MAJOR, Property.ROBUSTNESS),
+    "no_self_report_mismatch": Check(NoParams, robustness.no_self_report_mismatch, _MAJOR, _ROBUSTNESS),
+    "task_completion": Check(metrics.Rubric, metrics.task_completion, _MAJOR, _CORRECTNESS),
+    "output_correctness": Check(metrics.OutputCorrectness, metrics.output_correctness, _MAJOR, _CORRECTNESS),
+    "synthesis_quality": Check(metrics.Rubric, metrics.synthesis_quality, _MAJOR, _CORRECTNESS),
+    "clarification_quality": Check(metrics.Rubric, metrics.clarification_quality, _MAJOR, _CORRECTNESS),
+    "refusal_quality": Check(metrics.Rubric, metrics.refusal_quality, _MAJOR, _POLICY),
+    "recovery_quality": Check(metrics.Rubric, metrics.recovery_quality, _MAJOR, _ROBUSTNESS),
+    "blast_radius_accuracy": Check(metrics.Rubric, metrics.blast_radius_accuracy, _MAJOR, _CORRECTNESS),
+    "verification_quality": Check(metrics.Rubric, metrics.verification_quality, _MAJOR, _ROBUSTNESS),
+    "hypothesis_quality": Check(metrics.Rubric, metrics.hypothesis_quality, _MAJOR, _CORRECTNESS),
+    "evidence_grounding": Check(metrics.Rubric, metrics.evidence_grounding, _MAJOR, _GROUNDING),
+    "hallucination_rate": Check(metrics.Rubric, metrics.hallucination_rate, _MAJOR, _GROUNDING),
+    "policy_adherence": Check(policy.PolicyAdherence, policy.policy_adherence, _MAJOR, _POLICY, policy.examine_policy),
 }
 """Checks a pack asks for, by name."""
 

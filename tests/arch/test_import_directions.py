@@ -34,7 +34,10 @@ ROWS: dict[str, tuple[str, ...]] = {
 
 PLACES: dict[str, tuple[str, ...]] = {
     "msgspec": ("protocol", "harness"),
-    "anyio": ("harness.engines", "harness.session", "harness.runs", "harness.app", "harness.cli", "harness.testing"),
+    "anyio": (
+        "harness.engines", "harness.session", "harness.models", "harness.runs", "harness.app", "harness.cli",
+        "harness.testing", "harness.scoring.judge",
+    ),
     "click": ("harness.cli",),
     "docker": ("harness.engines",),
     "requests": ("harness.engines",),  # what docker raises

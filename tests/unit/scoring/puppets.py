@@ -15,12 +15,15 @@ from harness.app.kit import make_kit
 from harness.app.selftest import SELFTEST_LIMITS
 from harness.boundary.redaction import Scrubber
 from harness.domain.ids import TrialKey
+from harness.domain.judge import JudgeRef, JudgeSettings
 from harness.domain.pack import Scenario
 from harness.domain.spec import AgentRef, Policy, TrialSpec
 from harness.domain.verdict import TrialVerdict
 from harness.runs.trial import run_trial
-from harness.scoring.score import score_trial
+from harness.scoring.judge.judge import Judge
+from harness.scoring.score import examine_trial
 from harness.testing.engine import Inside, MemoryEngine
+from harness.testing.judge import KeywordJudge
 from tests.support import ListJournal
 
 PUPPET = Path(__file__).parents[3] / "agent-images" / "probes" / "puppet.py"
@@ -70,4 +73,5 @@ async def _simulate(scenario: Scenario) -> TrialVerdict:
             kit = partial(make_kit, open_journal=open_journal, operator_secrets={})
             await run_trial(spec, await engine.inspect("puppet"), engine, kit, MonotonicClock())
             tasks.cancel_scope.cancel()
-    return score_trial(journals[0].events, scenario)
+    judge = Judge(JudgeRef("keywords"), KeywordJudge(), JudgeSettings())
+    return await judge.settle(examine_trial(journals[0].events, scenario))
