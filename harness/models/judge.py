@@ -1,0 +1,175 @@
+"""A judge behind an OpenAI-compatible API: one prompt out, one reply in, every failure an error of ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from harness.domain.judge import JudgeRef, JudgeSettings
+from harness.errors import UpstreamError, UsageError
+from harness.models.dialect import Dialect
+from harness.models.failures import KEY_REMEDY, Failures, said
+from harness.ports import JudgePrompt, JudgeReply
+
+if TYPE_CHECKING:
+    import openai
+
+_MAX_REPLY_BYTES = 8 * 2**20
+_MAX_TOKENS = 10**12
+_COMPLAINT_CHARS = 4000
+_NO_KEY = "none"
+"""Sent where the user has no key: openai insists on one, and the servers that need none ignore it."""
+
+
+class _Message(Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(Struct):
+    """The part of a chat completion that counts; some servers send an `error` with status 200."""
+
+    choices: list[_Choice] | None = None
+    usage: Any = None
+    error: Any = None
+
+
+class OpenAIJudge:
+    """A `harness.ports.JudgeModel` over `openai.AsyncOpenAI`; works on asyncio and trio.
+
+    Retries, their waits and Retry-After (up to 120 s each) are the client's, `settings.retries` of them; one attempt
+    takes `settings.timeout_ms` at most. What the server does not take of a request (a JSON Schema, a seed) is left
+    out, and left out at once from then on. An empty `ref.base_url` is the client's own default, OPENAI_BASE_URL
+    included; an empty `api_key` means the server needs none. Raises UsageError for a URL or key that cannot be one.
+    """
+
+    def __init__(self, ref: JudgeRef, settings: JudgeSettings, api_key: str) -> None:
+        import openai
+
+        from harness.models.bounded import BoundedClient
+
+        self._ref, self._settings = ref, settings
+        key, seconds = _checked_key(api_key), settings.timeout_ms / 1000
+        self._client = openai.AsyncOpenAI(
+            api_key=key or _NO_KEY,
+            admin_api_key="",  # else openai takes one from the environment and sends it where no other key is
+            base_url=_checked_url(ref.base_url) or None,
+            timeout=seconds,
+            max_retries=settings.retries,
+            http_client=BoundedClient(seconds, _MAX_REPLY_BYTES),
+        )
+        self._failures = Failures(f"the judge {ref.model} at {_shown(self._client.base_url)}", key)
+        self._dialect = Dialect()
+
+    async def ask(self, prompt: JudgePrompt) -> JudgeReply:
+        """One reply. Raises UpstreamError where, after retries and simpler requests, there is none to read."""
+        import openai
+
+        simpler = (openai.BadRequestError, openai.NotFoundError, openai.UnprocessableEntityError)
+        dialect = self._dialect
+        while True:
+            try:
+                body = await self._post(dialect.body(self._ref.model, self._settings, prompt))
+                reply = self._read(body)
+            except UpstreamError:
+                raise
+            except simpler as err:
+                below = dialect.below(_complaint(err))
+                if below is None:
+                    raise self._failures.of(err) from err
+                dialect = below
+            except Exception as err:
+                # Not only OpenAIError: whatever a hostile reply brings openai or httpx to raise ends here.
+                raise self._failures.of(err) from err
+            else:
+                self._dialect = self._dialect.joined(dialect)
+                return reply
+
+    async def aclose(self) -> None:
+        """Close the connections; no call may follow."""
+        await self._client.close()
+
+    async def _post(self, body: dict[str, Any]) -> bytes:
+        """The bytes of a reply with status 2xx; decoding them is ours, so that wrong types are seen."""
+        import httpx2
+
+        response = await self._client.post("/chat/completions", body=body, cast_to=httpx2.Response)
+        return response.content
+
+    def _read(self, body: bytes) -> JudgeReply:
+        error, clean = self._failures.error, self._failures.clean
+        try:
+            completion = msgspec.json.decode(body, type=_Completion)
+        except (ValueError, RecursionError) as err:
+            raise error(
+                f"answered with no chat completion: {clean(str(err))}", "check the URL, it ends in /v1"
+            ) from err
+        if completion.error is not None and not completion.choices:
+            raise error(f"answered with an error: {clean(said(completion.error))}")
+        sent, answered = (_tokens(completion.usage, name) for name in ("prompt_tokens", "completion_tokens"))
+        if not completion.choices:
+            return JudgeReply("", sent, answered, "the reply has no choices")
+        choice = completion.choices[0]
+        refused = _refused(choice)
+        return JudgeReply(choice.message.content or "", sent, answered, refused and clean(refused))
+
+
+def _checked_key(key: str) -> str:
+    """Without the blanks around it. UsageError for what no header can carry; it is not shown."""
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise UsageError("the judge's API key holds blanks or other characters that no key has", KEY_REMEDY)
+    return key
+
+
+def _checked_url(url: str) -> str:
+    """A URL a call can go to, or "". UsageError else: found by trying, it would look like a server that is down."""
+    import httpx2
+
+    remedy = "write --judge openai:MODEL@http://HOST:PORT/v1"
+    try:
+        httpx2.URL(url)  # finds other mistakes than the standard library does
+        parts = urlsplit(url)
+        sound = not url or (parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1))
+    except (httpx2.InvalidURL, ValueError) as err:
+        raise UsageError(f"the judge's URL cannot be read: {err}", remedy) from err
+    if "@" in parts.netloc:
+        raise UsageError("the judge's URL holds a user name or password, which would be shown", KEY_REMEDY)
+    if not sound:
+        raise UsageError(f"the judge's URL must begin with http:// or https:// and a host, got {url!r}", remedy)
+    return url
+
+
+def _refused(choice: _Choice) -> str | None:
+    """Why a choice is no answer, if it is none."""
+    if choice.message.refusal:
+        return f"refused: {choice.message.refusal}"
+    if choice.finish_reason == "content_filter":
+        return "stopped by the content filter"
+    if choice.finish_reason == "length":
+        return "cut off at the limit of its length"
+    return None if (choice.message.content or "").strip() else "the reply is empty"
+
+
+def _tokens(usage: Any, name: str) -> int:
+    """A count as reported, or -1; no number that could not be one, so that no server can pay itself back."""
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if type(count) is int and 0 <= count <= _MAX_TOKENS else -1
+
+
+def _complaint(err: openai.APIStatusError) -> str:
+    """What a server complains of: the parameter it names first, then its words, the whole body last."""
+    return f"{err.param or ''} {err.message} {err.body}"[:_COMPLAINT_CHARS]
+
+
+def _shown(url: Any) -> str:
+    """A URL as shown to people: its query may hold what is secret."""
+    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}{url.path}".rstrip("/")
