@@ -47,9 +47,11 @@ from harness.cli.options import FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STR
 @JUDGE_SET
 @FAIL_UNDER
 @STRICT_CRITICAL
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit XML, for CI.")
+@click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Also write a summary, for CI.")
 @FORMAT
 @click.pass_context
-def run(ctx: click.Context, /, form: str, **given: Any) -> None:
+def run(ctx: click.Context, /, form: str, junit: Path | None, markdown: Path | None, **given: Any) -> None:
     """Run PACK against agents and say yes or no, by exit code.
 
     \b
@@ -65,11 +67,12 @@ def run(ctx: click.Context, /, form: str, **given: Any) -> None:
 
     from rich.console import Console
 
+    from harness.app.outputs import Outputs
     from harness.app.run import RunRequest, execute
     from harness.report.text import render_run
     from harness.report.view import run_json
 
-    request = RunRequest(**given)
+    request = RunRequest(**given, outputs=Outputs(junit=junit, markdown=markdown))
     view = execute(request, Console(file=sys.stderr))
     if view is None:
         ctx.abort()
