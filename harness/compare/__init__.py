@@ -1,0 +1,1 @@
+"""Baselines, the paired comparison of two runs, and the gate that rests on it."""
