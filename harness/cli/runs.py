@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.export import export
 from harness.cli.options import FORMAT, STORE
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def runs() -> None:
       fumehood runs list
       fumehood runs show last
     """
+
+
+runs.add_command(export)
 
 
 @runs.command(name="list")
