@@ -1,0 +1,179 @@
+"""Scoring a stored run again: from its journals alone, no agent started, the new scoring beside the earlier ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+from msgspec import Struct, to_builtins
+from rich.console import Console
+
+from harness import __version__
+from harness.app import logs, packs
+from harness.app.change import Change, Marks
+from harness.app.interrupt import until_interrupted
+from harness.app.judge import judge_spec, opened_judge
+from harness.app.scored import Yardstick, yardstick
+from harness.app.secrets import operator_secrets
+from harness.boundary.redaction import Scrubber
+from harness.domain.ids import TrialKey
+from harness.domain.judge import JudgeSpec
+from harness.domain.pack import Pack
+from harness.domain.run import PackRef
+from harness.domain.verdict import RunVerdict
+from harness.errors import AuditMismatch
+from harness.packs.resolve import digest_of
+from harness.report.progress import ProgressView
+from harness.report.terminal import one_line
+from harness.report.view import RunView
+from harness.runs.run import TrialJudge, Watcher
+from harness.scoring.score import examine_trial
+from harness.store.run import StoredRun
+from harness.store.scorings import FIRST, ScoringFacts, ScoringWriter
+from harness.store.store import Store
+
+
+class ScoreRequest(Struct, frozen=True, kw_only=True):
+    """What the command line asks for, as it was given."""
+
+    run: str
+    pack: Path | None = None
+    store: Path = Path(".fumehood")
+    judge: str | None = None
+    judge_set: tuple[str, ...] = ()
+    fail_under: float | None = None
+
+
+class Rescored(Struct, frozen=True):
+    """A finished scoring: its report, and what changed against the one before it."""
+
+    view: RunView
+    change: Change
+
+
+class _Work(Struct, frozen=True):
+    """What scoring one trial takes."""
+
+    stored: StoredRun
+    stick: Yardstick
+    scoring: ScoringWriter
+    marks: Marks
+    judge: TrialJudge | None
+    watcher: Watcher | None
+
+
+def execute(request: ScoreRequest, console: Console) -> Rescored | None:
+    """Score every finished trial of the run; progress and warnings go to `console`.
+
+    None where the user stopped it: then nothing of it is kept. Raises FumehoodError, maybe in a group.
+    """
+    logs.configure()
+    return anyio.run(until_interrupted, partial(_execute, request, console))
+
+
+async def _execute(request: ScoreRequest, console: Console) -> Rescored:
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    stored = Store(request.store).open_run(request.run)
+    spec = judge_spec(request.judge, request.judge_set)
+    pack = packs.load(request.pack) if request.pack is not None else _own_pack(stored)
+    stick = yardstick(pack, stored.plan)
+    notes = tuple(_notes(stored, pack, spec))
+    for note in notes:
+        say(one_line(note))
+    with stored.new_scoring(Scrubber(operator_secrets())) as scoring:
+        marks = _marks_of_newest(stored, stick)
+        say(f"scoring {scoring.number} of run {stored.run_id}: {stored.plan.planned} trials, in {stored.path}")
+        async with opened_judge(spec, request.store, bool(stick.expected)) as judge:
+            with _progress(console, stored, shown=spec is not None) as watcher:
+                workers = spec.settings.concurrency if spec is not None else 1
+                await _score_all(_Work(stored, stick, scoring, marks, judge, watcher), workers)
+        verdict = stick.verdict(scoring.verdicts(), request.fail_under)
+        change = marks.change(scoring.number, int(verdict.exit_code))
+        view = stick.view(verdict, scoring.verdicts())
+        scoring.finish(_facts(stick, spec, verdict, notes))
+    return Rescored(view, change)
+
+
+def _own_pack(stored: StoredRun) -> Pack:
+    """The copy beside the run. AuditMismatch where it is not the pack that the run was made with any more."""
+    pack = stored.pack()
+    if digest_of(pack) != stored.plan.pack.digest:
+        remedy = f"fumehood audit verify {stored.run_id}; --pack PATH scores with another pack"
+        raise AuditMismatch(f"the pack in run {stored.run_id} is not the one it was made with", remedy)
+    return pack
+
+
+def _notes(stored: StoredRun, pack: Pack, spec: JudgeSpec | None) -> Iterator[str]:
+    """What whoever reads the scoring must know of how it was made."""
+    own, judged = stored.plan.pack, stored.plan.judge
+    if pack.digest != own.digest:
+        by, instead = (f"{one.name} {one.version} ({one.digest[:19]})" for one in (pack, own))
+        yield f"WARNING: scored by ANOTHER PACK than the run was made with: {by} instead of {instead}"
+    if judged is not None and spec is None:
+        yield f"no --judge given: what rules leave open is not scored (the run was judged by {judged.ref.model})"
+
+
+def _marks_of_newest(stored: StoredRun, stick: Yardstick) -> Marks:
+    newest, head = stored.newest_scoring(), stored.head()
+    verdict = newest.verdict if newest is not None else (head.verdict if head is not None else None) or {}
+    marks = Marks(stored.plan, newest.number if newest is not None else FIRST, verdict.get("exit_code"))
+    marks.before((one.key, stick.counted(one).passed) for one in stored.scores())
+    return marks
+
+
+@contextmanager
+def _progress(console: Console, stored: StoredRun, shown: bool) -> Iterator[Watcher | None]:
+    """A judge takes its time, so then every trial is told; rules alone are quick, so only a terminal shows them."""
+    if not shown and not console.is_terminal:
+        yield None
+        return
+    with ProgressView(console, len(stored.finished())) as view:
+        yield view
+
+
+async def _score_all(work: _Work, workers: int) -> None:
+    """Every finished trial once; a few at once where a judge is waited for."""
+    keys = (key for key in work.stored.plan.cells() if work.stored.is_finished(key))
+
+    async def score_each() -> None:
+        for key in keys:
+            await _score(key, work)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(workers):
+            tasks.start_soon(score_each)
+
+
+async def _score(key: TrialKey, work: _Work) -> None:
+    """Not in a thread: there is nothing beside it to hold up but a judge's replies, and a thread only costs."""
+    if work.watcher is not None:
+        work.watcher.begun(key)
+    examined = examine_trial(list(work.stored.events(key)), work.stick.scenarios[key.scenario])
+    await anyio.lowlevel.checkpoint()
+    verdict = examined.verdict
+    if examined.open and work.judge is not None:
+        verdict = await work.judge.settle(examined)
+    work.scoring.put(verdict)
+    counted = work.stick.counted(verdict)
+    work.marks.now(key, counted.passed)
+    if work.watcher is not None:
+        work.watcher.ended(counted)
+
+
+def _facts(stick: Yardstick, spec: JudgeSpec | None, verdict: RunVerdict, notes: Sequence[str]) -> ScoringFacts:
+    pack = stick.pack
+    return ScoringFacts(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        harness=__version__,
+        judge=spec,
+        pack=PackRef(pack.name, pack.version, pack.digest, os.path.realpath(pack.path)),
+        other_pack=pack.digest != stick.plan.pack.digest,
+        verdict=to_builtins(verdict),
+        note="; ".join(notes),
+    )
