@@ -68,6 +68,11 @@ class Dialect(Struct, frozen=True):
         return Dialect(**{feature: max(getattr(self, feature), getattr(other, feature)) for feature in _LAST})
 
 
+def names_parameter(complaint: str) -> bool:
+    """Whether a complaint is about something of a request that can be left out."""
+    return _NAMED.search(complaint) is not None
+
+
 def _form(step: int, schema: Mapping[str, Any]) -> dict[str, Any]:
     forms: tuple[dict[str, Any], ...] = (
         {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}},

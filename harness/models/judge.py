@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from harness.domain.judge import JudgeRef, JudgeSettings
 from harness.errors import UpstreamError, UsageError
-from harness.models.dialect import Dialect
+from harness.models.dialect import Dialect, names_parameter
 from harness.models.failures import KEY_REMEDY, Failures, said
 from harness.ports import JudgePrompt, JudgeReply
 
@@ -73,7 +73,6 @@ class OpenAIJudge:
         """One reply. Raises UpstreamError where, after retries and simpler requests, there is none to read."""
         import openai
 
-        simpler = (openai.BadRequestError, openai.NotFoundError, openai.UnprocessableEntityError)
         dialect = self._dialect
         while True:
             try:
@@ -81,8 +80,8 @@ class OpenAIJudge:
                 reply = self._read(body)
             except UpstreamError:
                 raise
-            except simpler as err:
-                below = dialect.below(_complaint(err))
+            except openai.APIStatusError as err:
+                below = _below(dialect, err)
                 if below is None:
                     raise self._failures.of(err) from err
                 dialect = below
@@ -165,9 +164,16 @@ def _tokens(usage: Any, name: str) -> int:
     return count if type(count) is int and 0 <= count <= _MAX_TOKENS else -1
 
 
-def _complaint(err: openai.APIStatusError) -> str:
-    """What a server complains of: the parameter it names first, then its words, the whole body last."""
-    return f"{err.param or ''} {err.message} {err.body}"[:_COMPLAINT_CHARS]
+def _below(dialect: Dialect, err: openai.APIStatusError) -> Dialect | None:
+    """What to ask next of a server that did not take a request; None: nothing simpler would help.
+
+    It complains of the parameter it names first, then in its words, the whole body last. Some call their own mistake
+    what is a request they cannot read (llama-cpp-python), so a 5xx counts where it names a parameter.
+    """
+    complaint = f"{err.param or ''} {err.message} {err.body}"[:_COMPLAINT_CHARS]
+    if err.status_code in (400, 404, 422) or (err.status_code >= 500 and names_parameter(complaint)):
+        return dialect.below(complaint)
+    return None
 
 
 def _shown(url: Any) -> str:

@@ -142,6 +142,7 @@ async def test_each_parameter_a_server_names_is_left_out_and_stays_out() -> None
         fails(404, "no endpoint supports structured outputs"),
         raw(json.dumps({"detail": [{"loc": ["body", "response_format", "type"], "msg": "bad literal"}]}), 422),
         raw("response_format: unknown field", 400),
+        fails(500, "1 validation error: {'loc': ('body', 'response_format', 'type'), 'input': 'json_schema'}"),
     ],
 )
 async def test_a_complaint_is_understood_in_every_wording(complaint: Step) -> None:
