@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.app import logs
+from harness.app.scored import yardstick
 from harness.domain.events import Event
 from harness.domain.ids import TrialKey
 from harness.domain.run import RunPlan, RunState, RunSummary
@@ -17,10 +18,11 @@ from harness.domain.verdict import RunVerdict
 from harness.errors import UsageError
 from harness.report.view import RunView, build_view
 from harness.store.run import StoredRun
+from harness.store.scorings import FIRST
 from harness.store.store import Store
 from harness.store.verify import VerifyReport, verify_run
 
-__all__ = ["ScenarioRow", "ShownRun", "VerifyReport", "audit", "show", "summaries", "transcript"]
+__all__ = ["ScenarioRow", "ScoringRow", "ShownRun", "VerifyReport", "audit", "show", "summaries", "transcript"]
 
 
 class ScenarioRow(Struct, frozen=True):
@@ -33,14 +35,32 @@ class ScenarioRow(Struct, frozen=True):
     ends: dict[str, int]
 
 
+class ScoringRow(Struct, frozen=True):
+    """One scoring of a run: `judge` is the model, None: rules alone; `exit_code` None: it came to no verdict.
+
+    `other_pack`: by another pack than the run was made with. `outdated`: the run went on after it.
+    """
+
+    number: int
+    created: str | None
+    harness: str
+    judge: str | None
+    other_pack: bool
+    outdated: bool
+    exit_code: int | None
+    note: str = ""
+
+
 class ShownRun(Struct, frozen=True):
-    """A run and what it came to. `verdict` and `view` only where the run is sealed with a verdict."""
+    """A run and what it came to by `scoring`. `verdict` and `view` only where that scoring has a verdict."""
 
     summary: RunSummary
     plan: RunPlan
     scenarios: tuple[ScenarioRow, ...]
     verdict: dict[str, Any] | None
     view: RunView | None
+    scoring: int
+    scorings: tuple[ScoringRow, ...]
 
 
 def audit(root: Path, ref: str) -> VerifyReport:
@@ -54,24 +74,67 @@ def summaries(root: Path) -> Iterator[RunSummary]:
     return Store(root).list_runs()
 
 
-def show(root: Path, ref: str) -> ShownRun:
-    """What a run came to, from its verdicts, read one by one."""
+def show(root: Path, ref: str, scoring: int | None = None) -> ShownRun:
+    """What a run came to by this scoring (None: the newest), from its verdicts, read one by one."""
     logs.configure()
     store = Store(root)
     run = store.open_run(ref)
     summary = store.summary(run)
+    newest = run.newest_scoring()
+    number = scoring or (newest.number if newest is not None else FIRST)
+    verdict = _verdict(run, summary.state, number)
+    view = None if verdict is None else _view(run, msgspec.convert(verdict, RunVerdict), number)
+    return ShownRun(summary, run.plan, _scenarios(run, number), verdict, view, number, _scorings(run, summary.state))
+
+
+def _verdict(run: StoredRun, state: RunState, number: int) -> dict[str, Any] | None:
+    if number != FIRST:
+        return run.scoring(number).verdict
     head = run.head()
-    verdict = head.verdict if head is not None and summary.state is not RunState.RUNNING else None
-    view = None
-    if verdict is not None:
-        typed = msgspec.convert(verdict, RunVerdict)
-        view = build_view(run.run_id, summary.pack, typed, run.scores())
-    return ShownRun(summary, run.plan, _scenarios(run), verdict, view)
+    return head.verdict if head is not None and state is not RunState.RUNNING else None
 
 
-def _scenarios(run: StoredRun) -> tuple[ScenarioRow, ...]:
+def _view(run: StoredRun, verdict: RunVerdict, number: int) -> RunView:
+    """By the pack beside the run; a run of an older version, which has none, is shown without what only a pack says."""
+    try:
+        stick = yardstick(run.pack(), run.plan)
+    except UsageError:
+        pack = run.plan.pack
+        return build_view(run.run_id, f"{pack.name} {pack.version}", verdict, run.scores(number))
+    return stick.view(verdict, run.scores(number))
+
+
+def _scorings(run: StoredRun, state: RunState) -> tuple[ScoringRow, ...]:
+    """The run's own scoring, then the later ones."""
+    head, plan, seal = run.head(), run.plan, run.seal_digest()
+    own = ScoringRow(
+        number=FIRST,
+        created=head.ended if head is not None else None,
+        harness=plan.harness,
+        judge=plan.judge.ref.model if plan.judge is not None else None,
+        other_pack=False,
+        outdated=False,
+        exit_code=(_verdict(run, state, FIRST) or {}).get("exit_code"),
+    )
+    later = (
+        ScoringRow(
+            number=one.number,
+            created=one.created,
+            harness=one.harness,
+            judge=one.judge.ref.model if one.judge is not None else None,
+            other_pack=one.other_pack,
+            outdated=one.seal != seal,
+            exit_code=one.verdict.get("exit_code"),
+            note=one.note,
+        )
+        for one in run.scorings()
+    )
+    return (own, *later)
+
+
+def _scenarios(run: StoredRun, number: int) -> tuple[ScenarioRow, ...]:
     rows: dict[tuple[str, str], ScenarioRow] = {}
-    for verdict in run.scores():
+    for verdict in run.scores(number):
         where = (verdict.key.agent, verdict.key.scenario)
         row = rows.get(where) or ScenarioRow(*where, trials=0, passed=0, ends={})
         ends = {**row.ends, verdict.end: row.ends.get(verdict.end, 0) + 1}

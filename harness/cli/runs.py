@@ -1,4 +1,4 @@
-"""`fumehood runs`: list and show stored runs."""
+"""`fumehood runs`: list, show and hand on stored runs, and ask what they say together."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import history
 from harness.cli.export import export
 from harness.cli.options import FORMAT, STORE
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from harness.domain.run import RunSummary
 
 _COLUMNS = ("run", "pack", "agents", "done", "passed", "result")
-_WHOLE = ("run", "trials", "done", "passed", "result")
+_WHOLE = ("run", "trials", "done", "passed", "result", "scoring", "when")
 """Columns that are never broken; at 80 columns the names beside them fold."""
 _MAX_AGENTS = 3
 
@@ -37,6 +38,8 @@ def runs() -> None:
 
 
 runs.add_command(export)
+for _command in (history.trend, history.worst, history.flakiest, history.costly):
+    runs.add_command(_command)
 
 
 @runs.command(name="list")
@@ -68,9 +71,10 @@ def list_(store: Path, form: str) -> None:
 @runs.command()
 @click.argument("run")
 @click.argument("trial", required=False, metavar="[AGENT/SCENARIO/N]")
+@click.option("--scoring", type=click.IntRange(1), metavar="N", help="By scoring N, instead of the newest.")
 @STORE
 @FORMAT
-def show(run: str, trial: str | None, store: Path, form: str) -> None:
+def show(run: str, trial: str | None, scoring: int | None, store: Path, form: str) -> None:
     """Show what RUN came to; with AGENT/SCENARIO/N, the transcript of that trial.
 
     RUN is an id, the beginning of one, or `last`. In a transcript, `observed` is what crossed the boundary
@@ -79,24 +83,29 @@ def show(run: str, trial: str | None, store: Path, form: str) -> None:
     \b
     Example:
       fumehood runs show last
+      fumehood runs show last --scoring 1
       fumehood runs show last reference-support/returns-premium/1
     """
     from harness.app import stored
 
     if trial is not None:
+        if scoring is not None:
+            raise click.UsageError("a transcript is what happened, whatever the scoring: leave --scoring out")
         run_id, events = stored.transcript(store, run, trial)
         if form == "json":
             _print_events_json(run_id, trial, events)
         else:
             _print_events(events)
         return
-    shown = stored.show(store, run)
+    shown = stored.show(store, run, scoring)
     if form == "json":
         document = {
             "run": _plain(shown.summary),
             "plan": _plain(shown.plan),
             "verdict": shown.verdict,
             "scenarios": _plain(shown.scenarios),
+            "scoring": shown.scoring,
+            "scorings": _plain(shown.scorings),
         }
         click.echo(json.dumps(document, indent=2))
     else:
@@ -120,9 +129,23 @@ def _print_run(shown: ShownRun, store: Path) -> None:
     if table.row_count:
         click.echo()
         _print_table(table)
+    if len(shown.scorings) > 1:
+        click.echo()
+        _print_scorings(shown)
     if shown.view is not None:
         click.echo()
         render_run(shown.view, Console(file=sys.stdout), store)
+
+
+def _print_scorings(shown: ShownRun) -> None:
+    """The history of scores; the one that is shown is marked."""
+    table = _table("scoring", "when", "judge", "pack", "result", "")
+    for one in shown.scorings:
+        pack = "another" if one.other_pack else "the run's"
+        word = "none" if one.exit_code is None else _word(one.exit_code)
+        marks = [text for text, yes in (("shown", one.number == shown.scoring), ("outdated", one.outdated)) if yes]
+        _add_row(table, str(one.number), one.created or "-", one.judge or "-", pack, word, ", ".join(marks))
+    _print_table(table)
 
 
 def _print_events(events: Iterator[Event]) -> None:
@@ -185,12 +208,17 @@ def _cells(summary: RunSummary) -> tuple[str, ...]:
 def _result(summary: RunSummary) -> str:
     """The word of the exit code; of a run that has not finished, its state."""
     from harness.domain.run import RunState
-    from harness.report.text import MEANINGS
 
     if summary.state is not RunState.FINISHED or summary.exit_code is None:
         return summary.state.value
-    word = next((words[0] for code, words in MEANINGS.items() if code == summary.exit_code), "")
-    return word or f"exit {summary.exit_code}"
+    return _word(summary.exit_code)
+
+
+def _word(exit_code: int) -> str:
+    from harness.report.text import MEANINGS
+
+    word = next((words[0] for code, words in MEANINGS.items() if code == exit_code), "")
+    return word or f"exit {exit_code}"
 
 
 def _table(*columns: str) -> Table:

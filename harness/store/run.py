@@ -29,6 +29,7 @@ from harness.store.scorings import (
     newest_scoring,
     read_scorings,
     read_verdicts,
+    seal_digest,
 )
 from harness.store.verify import verify_run
 
@@ -78,7 +79,7 @@ class StoredRun:
         """
         if scoring == FIRST:
             return read_scores(self.path / layout.SCORES)
-        head = newest_scoring(self.path) if scoring is None else self._scoring(scoring)
+        head = newest_scoring(self.path) if scoring is None else self.scoring(scoring)
         return self.scores(FIRST) if head is None else read_verdicts(self.path, head)
 
     def scorings(self) -> tuple[ScoringHead, ...]:
@@ -95,7 +96,12 @@ class StoredRun:
         with new_scoring(self.path, scrubber) as writer:
             yield writer
 
-    def _scoring(self, number: int) -> ScoringHead:
+    def seal_digest(self) -> str:
+        """sha256 (hex) of the manifest; empty where the run is not sealed."""
+        return seal_digest(self.path)
+
+    def scoring(self, number: int) -> ScoringHead:
+        """A later scoring, from number 2. UsageError where there is none of this number."""
         heads = {head.number: head for head in self.scorings()}
         if number not in heads:
             there = ", ".join(map(str, (FIRST, *heads)))
