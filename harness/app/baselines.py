@@ -35,6 +35,10 @@ from harness.store.run import StoredRun
 from harness.store.store import Store
 from harness.store.verify import verify_run
 
+__all__ = [
+    "Baseline", "Listed", "SaveRequest", "delete", "folder_of", "git_commit", "hold_evidence", "listing", "load",
+    "names", "promote", "record_of_run", "save",
+]  # fmt: skip
 _GIT_SECONDS = 10
 MAX_REASON = 500
 

@@ -12,13 +12,19 @@ from harness.errors import FumehoodError, sole
 
 COMMANDS = {
     "audit": "Verify stored evidence.",
+    "baseline": "Save, list, show, promote and delete baselines.",
+    "budgets": "Propose budgets from a reference run.",
+    "compare": "Compare two runs, or a run with a baseline, trial by trial.",
     "doctor": "Check the engine and say what to do about what is wrong.",
     "gc": "Remove containers and image copies that nobody uses any more.",
     "image": "Build agent images and check that they speak the protocol.",
     "init": "Write a pack, an agent and a CI workflow that pass as they stand.",
+    "judge": "Hold a judge against people's labels.",
     "pack": "Validate and show packs.",
+    "report": "Write a stored run as one HTML page.",
     "run": "Run a pack against agents and say yes or no.",
     "runs": "List and show stored runs.",
+    "score": "Score a stored run again, without any agent.",
 }
 
 

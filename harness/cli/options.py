@@ -44,3 +44,9 @@ STRICT_CRITICAL = click.option(
     expose_value=False,
     help="One critical failure blocks. Always so here; accepted for those who come from elsewhere.",
 )
+BASELINES = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Folder of the baselines, e.g. one kept in git; without it, that of the store.",
+)

@@ -144,7 +144,7 @@ def build_view(
 
 def run_json(view: RunView) -> dict[str, Any]:
     """The view as plain JSON values, every string inert on a terminal."""
-    found: dict[str, Any] = _inert(msgspec.to_builtins(view))
+    found: dict[str, Any] = inert(msgspec.to_builtins(view))
     return found
 
 
@@ -212,9 +212,10 @@ def _first(check: CheckVerdict, journal: str) -> CheckFailure:
     )
 
 
-def _inert(value: Any) -> Any:
+def inert(value: Any) -> Any:
+    """A JSON value, every string and key of it inert on a terminal."""
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, dict):
-        return {one_line(key): _inert(item) for key, item in value.items()}
-    return [_inert(item) for item in value] if isinstance(value, list | tuple) else value
+        return {one_line(key): inert(item) for key, item in value.items()}
+    return [inert(item) for item in value] if isinstance(value, list | tuple) else value
