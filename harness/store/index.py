@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from harness.domain.run import RunState, RunSummary
+from harness.domain.verdict import PropertyRate
+from harness.errors import StoreError, UsageError
 from harness.store import layout
 from harness.store.run import StoredRun
 
-_VERSION = 1
+_VERSION = 2
 _BUSY_SECONDS = 2.0
+_TABLES = ("runs", "trials", "rates")
 _SCHEMA = f"""
 CREATE TABLE runs (
-  run_id TEXT PRIMARY KEY, stamp TEXT NOT NULL, pack TEXT NOT NULL, agents TEXT NOT NULL, state TEXT NOT NULL,
-  planned INTEGER NOT NULL, done INTEGER NOT NULL, exit_code INTEGER, created TEXT NOT NULL, ended TEXT
+  run_id TEXT PRIMARY KEY, stamp TEXT NOT NULL, pack TEXT NOT NULL, pack_name TEXT NOT NULL, agents TEXT NOT NULL,
+  state TEXT NOT NULL, planned INTEGER NOT NULL, done INTEGER NOT NULL, exit_code INTEGER, created TEXT NOT NULL,
+  ended TEXT, selftest INTEGER NOT NULL
 );
 CREATE TABLE trials (
   run_id TEXT NOT NULL, agent TEXT NOT NULL, scenario TEXT NOT NULL, trial INTEGER NOT NULL, attempt INTEGER NOT NULL,
-  ended_as TEXT NOT NULL, passed INTEGER NOT NULL, PRIMARY KEY (run_id, agent, scenario, trial, attempt)
+  ended_as TEXT NOT NULL, passed INTEGER NOT NULL, counts INTEGER NOT NULL, wall_ms INTEGER NOT NULL,
+  tokens INTEGER NOT NULL, cost_usd REAL NOT NULL, cost_known INTEGER NOT NULL,
+  PRIMARY KEY (run_id, agent, scenario, trial, attempt)
+);
+CREATE TABLE rates (
+  run_id TEXT NOT NULL, agent TEXT NOT NULL, property TEXT NOT NULL, passes INTEGER NOT NULL, n INTEGER NOT NULL,
+  rate REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, bar REAL NOT NULL, met INTEGER NOT NULL,
+  PRIMARY KEY (run_id, agent, property)
 );
 PRAGMA user_version = {_VERSION};
 """
@@ -44,7 +58,7 @@ class Index:
         with self._open() as database:
             if database is None:
                 return None
-            row = database.execute(_SELECT, (run_dir.name, _stamp(run_dir))).fetchone()
+            row = database.execute(_SELECT, (run_dir.name, stamp(run_dir))).fetchone()
         if row is None:
             return None
         pack, agents, state, planned, done, exit_code, created, ended, passed = row
@@ -62,6 +76,35 @@ class Index:
                     _store(database, run, summary)
                 recorded = True
         return recorded
+
+    def stamps(self) -> dict[str, str]:
+        """The runs it holds, each with what its files were like then."""
+        with self._open() as database:
+            if database is not None:
+                return dict(database.execute("SELECT run_id, stamp FROM runs").fetchall())
+        return {}
+
+    def forget(self, run_ids: Iterable[str]) -> None:
+        """Runs that are no more."""
+        with self._open() as database:
+            if database is not None:
+                with database:
+                    for table in _TABLES:
+                        database.executemany(f"DELETE FROM {table} WHERE run_id = ?", [(i,) for i in run_ids])  # noqa: S608
+
+    def ask(self, question: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The rows of a SELECT by column. `question` is a text of ours; what others say goes into `values` only.
+
+        StoreError where the index cannot be used: nothing else can answer.
+        """
+        found: list[dict[str, Any]] | None = None
+        with self._open() as database:
+            if database is not None:
+                database.row_factory = sqlite3.Row
+                found = [dict(row) for row in database.execute(question, values)]
+        if found is None:
+            raise StoreError(f"the index {self._path} cannot be used", "remove it: it is built anew from the runs")
+        return found
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection | None]:
@@ -98,7 +141,7 @@ class Index:
             version = database.execute("PRAGMA user_version").fetchone()[0]
             if version != _VERSION:
                 with database:
-                    database.executescript("DROP TABLE IF EXISTS runs; DROP TABLE IF EXISTS trials;" + _SCHEMA)
+                    database.executescript("".join(f"DROP TABLE IF EXISTS {t};" for t in _TABLES) + _SCHEMA)
         except BaseException:
             database.close()
             raise
@@ -112,18 +155,50 @@ class Index:
 
 def _store(database: sqlite3.Connection, run: StoredRun, summary: RunSummary) -> None:
     row = (
-        run.run_id, _stamp(run.path), summary.pack, " ".join(summary.agents), summary.state.value, summary.planned,
-        summary.done, summary.exit_code, summary.created, summary.ended,
+        run.run_id, stamp(run.path), summary.pack, run.plan.pack.name, " ".join(summary.agents), summary.state.value,
+        summary.planned, summary.done, summary.exit_code, summary.created, summary.ended, int(_is_selftest(run)),
     )  # fmt: skip
-    database.execute("DELETE FROM trials WHERE run_id = ?", (run.run_id,))
-    database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    for table in ("trials", "rates"):
+        database.execute(f"DELETE FROM {table} WHERE run_id = ?", (run.run_id,))  # noqa: S608
+    database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     database.executemany(
-        "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)",
-        ((run.run_id, v.key.agent, v.key.scenario, v.key.trial, v.attempt, v.end, int(v.passed)) for v in run.scores()),
+        "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (run.run_id, v.key.agent, v.key.scenario, v.key.trial, v.attempt, v.end, int(v.passed), int(v.counts),
+             v.usage.wall_ms, v.usage.tokens, v.usage.cost_usd, int(v.usage.cost_known))
+            for v in run.scores()
+        ),
+    )  # fmt: skip
+    database.executemany(
+        "INSERT OR REPLACE INTO rates VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (run.run_id, r.agent, r.property.value, r.passes, r.n, r.rate, r.low, r.high, r.bar, int(r.met))
+            for r in _rates(run)
+        ),
     )
 
 
-def _stamp(run_dir: Path) -> str:
+def _rates(run: StoredRun) -> tuple[PropertyRate, ...]:
+    """Those of the newest verdict; none where there is no verdict, or it is of a version without them."""
+    newest, head = run.newest_scoring(), run.head()
+    verdict = newest.verdict if newest is not None else (head.verdict if head is not None else None) or {}
+    try:
+        return msgspec.convert(verdict.get("rates", ()), tuple[PropertyRate, ...])
+    except msgspec.ValidationError:
+        return ()
+
+
+def _is_selftest(run: StoredRun) -> bool:
+    """Whether its agents were probes, broken on purpose; a run without a copy of its pack is taken for a real one."""
+    try:
+        pack = run.pack()
+    except UsageError:
+        return False
+    wanted = {row.scenario for row in run.plan.rows}
+    return any(scenario.selftest is not None for scenario in pack.scenarios if scenario.id in wanted)
+
+
+def stamp(run_dir: Path) -> str:
     """Changes whenever the run is sealed or scored again."""
     parts = []
     for name in (layout.MANIFEST, layout.SCORES, layout.SCORINGS):

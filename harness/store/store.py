@@ -12,9 +12,9 @@ import msgspec
 from harness.domain.ids import is_safe_id
 from harness.domain.pack import Pack
 from harness.domain.run import RunPlan, RunState, RunSummary
-from harness.errors import StoreError, UsageError
+from harness.errors import FumehoodError, StoreError, UsageError
 from harness.store import layout
-from harness.store.index import Index
+from harness.store.index import Index, stamp
 from harness.store.manifest import read_head
 from harness.store.run import StoredRun
 
@@ -106,14 +106,21 @@ class Store:
         self.index.record(run)
         return run.summary()
 
-    def rebuild(self) -> int:
-        """Throw the index away and build it from the files alone; how many runs it holds now."""
-        self.index.drop()
-        sealed = (path for run_id in self.ids() if read_head(path := self.root / "runs" / run_id) is not None)
-        return sum(1 for path in sealed if self.index.record(StoredRun(path)))
+    def refresh_index(self) -> None:
+        """Bring the index up to every sealed run as it is now: also after it was lost, or is of an older version."""
+        sealed = {i: path for i in self.ids() if read_head(path := self.root / "runs" / i) is not None}
+        known = self.index.stamps()
+        self.index.forget(set(known) - set(sealed))
+        for run_id, path in sealed.items():
+            if known.get(run_id) == stamp(path):
+                continue
+            try:
+                self.index.record(StoredRun(path))
+            except (StoreError, UsageError) as error:
+                _warn(run_id, error)
 
 
-def _warn(run_id: str, error: StoreError) -> None:
+def _warn(run_id: str, error: FumehoodError) -> None:
     import structlog
 
     structlog.get_logger().warning("run left out", run=run_id, error=str(error))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from harness.boundary.redaction import Scrubber
 from harness.domain.ids import TrialKey
@@ -52,6 +53,13 @@ def run_trial(writer: RunWriter, key: TrialKey, notes: int = 2, scrubber: Scrubb
         "end", "harness", 9, {"outcome": str(Outcome(key, 1, End.COMPLETED, Blame.AGENT, "", True, Usage()))}
     )
     journal.close()
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """A command sets the log up for the stderr of its own test, which is closed when the next one logs."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture

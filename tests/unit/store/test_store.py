@@ -240,7 +240,9 @@ def test_the_index_is_rebuilt_from_the_files_alone_and_follows_a_new_seal(store:
     run = make_run(passed=False)
     make_run()
     store.create_run(plan_of())
-    assert store.rebuild() == 2
+    store.index.drop()
+    store.refresh_index()
+    assert len(store.index.stamps()) == 2
     assert store.index.get(run.path) == run.summary()
     writer = RunWriter(run, NO_SECRETS)
     for key in run.plan.cells():

@@ -1,0 +1,156 @@
+"""`fumehood runs trend|worst|flakiest|costly`: what the runs of a store say together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from harness.cli.options import FORMAT, STORE
+from harness.domain.verdict import Property
+
+if TYPE_CHECKING:
+    from harness.app.history import ScenarioRecord
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_HEADS = ("pack", "agent", "scenario", "runs", "trials", "passed", "rate")
+
+
+def _narrowed(command: _Command) -> _Command:
+    """The options that all four share."""
+    command = click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Rows.")(
+        command
+    )
+    command = click.option("--agent", metavar="NAME", help="Of this agent only.")(command)
+    return click.option("--pack", metavar="NAME", help="Of runs of this pack only.")(command)
+
+
+@click.command()
+@click.argument("prop", metavar="PROPERTY", type=click.Choice([prop.value for prop in Property]))
+@_narrowed
+@STORE
+@FORMAT
+def trend(prop: str, pack: str | None, agent: str | None, limit: int, store: Path, form: str) -> None:
+    """Show how the rate of PROPERTY went from run to run, the newest last.
+
+    Of finished runs; self-test runs are left out. `change` is against the run before it of the same pack and agent.
+
+    \b
+    Example:
+      fumehood runs trend safety --agent reference-support
+    """
+    from harness.app import history
+
+    points = history.trend(store, Property(prop), history.Asked(pack, agent, limit))
+    if form == "json":
+        _print_json({"property": prop, "points": points})
+        return
+    rows = [
+        (p.run_id, p.pack, p.agent, _percent(p.rate), f"{_percent(p.low)}-{_percent(p.high)}", str(p.n),
+         _percent(p.bar), "met" if p.met else "MISSED", "" if p.change is None else f"{p.change * 100:+.1f}")
+        for p in points
+    ]  # fmt: skip
+    _print(("run", "pack", "agent", "rate", "95 % interval", "n", "bar", "result", "change"), rows)
+
+
+@click.command()
+@_narrowed
+@STORE
+@FORMAT
+def worst(pack: str | None, agent: str | None, limit: int, store: Path, form: str) -> None:
+    """Show the scenarios that failed most often, over all finished runs.
+
+    \b
+    Example:
+      fumehood runs worst --pack core --limit 5
+    """
+    from harness.app import history
+
+    found = history.scenarios(store, "worst", history.Asked(pack, agent, limit))
+    _scenarios(form, found, "95 % interval", lambda r: f"{_percent(r.low)}-{_percent(r.high)}")
+
+
+@click.command()
+@_narrowed
+@STORE
+@FORMAT
+def flakiest(pack: str | None, agent: str | None, limit: int, store: Path, form: str) -> None:
+    """Show the scenarios that both passed and failed within one run, over all finished runs.
+
+    `mixed` is in how many of the runs that tried it more than once.
+
+    \b
+    Example:
+      fumehood runs flakiest --agent reference-support
+    """
+    from harness.app import history
+
+    found = history.scenarios(store, "flakiest", history.Asked(pack, agent, limit))
+    _scenarios(form, found, "mixed", lambda r: f"{r.mixed} of {r.repeated}")
+
+
+@click.command()
+@_narrowed
+@STORE
+@FORMAT
+def costly(pack: str | None, agent: str | None, limit: int, store: Path, form: str) -> None:
+    """Show the scenarios whose trials cost most, then took longest, over all finished runs.
+
+    \b
+    Example:
+      fumehood runs costly --limit 5 --format json
+    """
+    from harness.app import history
+
+    found = history.scenarios(store, "costly", history.Asked(pack, agent, limit))
+    _scenarios(form, found, "cost, tokens, time of a trial", _spent)
+
+
+def _spent(row: ScenarioRecord) -> str:
+    least = "" if row.cost_known else "at least "
+    cost = f"{least}${row.cost_usd / row.trials:.4f}"
+    return f"{cost}, {row.tokens / row.trials:.0f} tokens, {row.wall_ms_mean / 1000:.1f} s"
+
+
+def _scenarios(form: str, found: Sequence[ScenarioRecord], head: str, tell: Callable[[ScenarioRecord], str]) -> None:
+    if form == "json":
+        _print_json({"scenarios": found})
+        return
+    rows = [
+        (r.pack, r.agent, r.scenario, str(r.runs), str(r.trials), str(r.passed), _percent(r.rate), tell(r))
+        for r in found
+    ]
+    _print((*_HEADS, head), rows)
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    import msgspec
+
+    click.echo(json.dumps(msgspec.to_builtins(document), indent=2))
+
+
+def _print(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    import sys
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.report.terminal import one_line
+
+    if not rows:
+        click.echo("nothing found: no finished run has such a trial; fumehood runs list shows the runs", err=True)
+        return
+    table = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 1000).print(table)
+
+
+def _percent(rate: float) -> str:
+    """One decimal, cut and never rounded up, so that 99.96 % does not read as 100 %."""
+    return f"{int(rate * 1000 + 1e-9) / 10:g}%"
