@@ -7,7 +7,7 @@ from collections import Counter
 from msgspec import Struct, field
 
 from harness.domain.outcome import Blame, Usage
-from harness.domain.verdict import CheckVerdict, JudgeUse, Property, Severity, Status, TrialVerdict
+from harness.domain.verdict import CheckVerdict, Judgement, JudgeUse, Property, Severity, Status, TrialVerdict
 
 
 class PropertyTally(Struct):
@@ -96,16 +96,20 @@ class Tally(Struct):
     def _add_judging(self, verdict: TrialVerdict) -> None:
         for check in verdict.checks:
             if (one := check.judged) is not None:
-                sum_ = self.judge or JudgeUse()
-                self.judge = JudgeUse(
-                    calls=sum_.calls + one.calls,
-                    cached=sum_.cached + one.cached,
-                    input_tokens=sum_.input_tokens + max(0, one.input_tokens),
-                    output_tokens=sum_.output_tokens + max(0, one.output_tokens),
-                    cost_usd=sum_.cost_usd + (one.cost_usd or 0.0),
-                    cost_known=sum_.cost_known and one.cost_usd is not None and one.input_tokens >= 0,
-                    tokens_known=sum_.tokens_known and min(one.input_tokens, one.output_tokens) >= 0,
-                )
+                self.judge = judging(self.judge or JudgeUse(), one)
+
+
+def judging(so_far: JudgeUse, one: Judgement) -> JudgeUse:
+    """The sum with what one more judgement took."""
+    return JudgeUse(
+        calls=so_far.calls + one.calls,
+        cached=so_far.cached + one.cached,
+        input_tokens=so_far.input_tokens + max(0, one.input_tokens),
+        output_tokens=so_far.output_tokens + max(0, one.output_tokens),
+        cost_usd=so_far.cost_usd + (one.cost_usd or 0.0),
+        cost_known=so_far.cost_known and one.cost_usd is not None and one.input_tokens >= 0,
+        tokens_known=so_far.tokens_known and min(one.input_tokens, one.output_tokens) >= 0,
+    )
 
 
 def _add_property(tally: PropertyTally, verdict: TrialVerdict, checks: list[CheckVerdict]) -> None:

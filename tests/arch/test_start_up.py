@@ -49,7 +49,7 @@ def test_version_loads_nothing_heavy() -> None:
 
 
 def test_help_of_a_command_does_not_load_the_libraries_it_runs_with() -> None:
-    for command in ("doctor", "gc", "image", "init", "pack", "run"):
+    for command in ("budgets", "doctor", "gc", "image", "init", "judge", "pack", "run"):
         code, names, _ = loaded(command, "--help")
         assert code == 0
         found = {name.split(".")[0] for name in names} & {"docker", "openai", "rich", "ruamel", "jsonschema"}
