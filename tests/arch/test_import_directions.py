@@ -46,6 +46,8 @@ PLACES: dict[str, tuple[str, ...]] = {
     "junitparser": ("harness.report",),
     "rich": ("harness.report", "harness.app", "harness.cli"),
     "ruamel": ("harness.packs",),
+    "jinja2": ("harness.report.html",),
+    "markupsafe": ("harness.report.html",),  # what jinja2 escapes with
     "jsonschema": ("harness.boundary", "harness.packs", "harness.scoring"),
     "referencing": ("harness.boundary", "harness.packs", "harness.scoring"),  # what jsonschema resolves with
     "scipy": ("harness.stats",),

@@ -1,0 +1,90 @@
+"""A stored run as one HTML file: where it comes from, and what it is compared with."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from harness.app import logs
+from harness.app.scored import Yardstick, yardstick
+from harness.domain.events import Event
+from harness.domain.ids import TrialKey
+from harness.domain.run import RunPlan, RunState
+from harness.domain.verdict import RunVerdict, TrialVerdict
+from harness.report.html.gather import Facts
+from harness.report.html.page import PageSource, Written, write_page
+from harness.report.output import output_file
+from harness.store.run import StoredRun
+from harness.store.scorings import FIRST
+from harness.store.store import DEFAULT_ROOT, Store
+
+
+class ReportRequest(Struct, frozen=True, kw_only=True):
+    """What the command line asks for. `against`: a run or a baseline; `scoring` None: the newest."""
+
+    run: str
+    output: Path
+    store: Path = DEFAULT_ROOT
+    against: str | None = None
+    scoring: int | None = None
+
+
+def write_report(request: ReportRequest) -> Written:
+    """Write the page, whole or not at all. UsageError where the run, the scoring or the base is not there."""
+    logs.configure()
+    run = Store(request.store).open_run(request.run)
+    source = page_source(run, request.store, request.scoring)
+    with output_file(request.output) as file:
+        return write_page(source, file)
+
+
+def page_source(run: StoredRun, store: Path, scoring: int | None = None) -> PageSource:
+    """A run by one of its scorings, as the page reads it; by its verdicts so far where it was not sealed."""
+    stick = yardstick(run.pack(), run.plan)
+    state = run.state()
+    head = run.head()
+    option = "" if store == DEFAULT_ROOT else f" --store {shlex.quote(str(store))}"
+
+    def scores() -> Iterable[TrialVerdict]:
+        return map(stick.counted, run.scores(scoring))
+
+    return PageSource(
+        plan=_plan(stick),
+        view=stick.view(_verdict(run, stick, state, scoring), run.scores(scoring)),
+        facts={name: Facts(one.family, one.bucket, one.goal) for name, one in stick.scenarios.items()},
+        scores=scores,
+        events=_events(run, stick),
+        state=state.value,
+        ended=head.ended if head is not None and state is not RunState.RUNNING else "",
+        store=option,
+    )
+
+
+def _verdict(run: StoredRun, stick: Yardstick, state: RunState, scoring: int | None) -> RunVerdict:
+    """As it was sealed; of a run that goes on or broke off, what its verdicts come to so far."""
+    if scoring is None:
+        head = run.newest_scoring() or run.head()
+    else:
+        head = run.head() if scoring == FIRST else next((h for h in run.scorings() if h.number == scoring), None)
+    if head is None or head.verdict is None or state is RunState.RUNNING:
+        return stick.verdict(run.scores(scoring))
+    return msgspec.convert(head.verdict, RunVerdict)
+
+
+def _plan(stick: Yardstick) -> RunPlan:
+    """In a self-test the trials speak of Fumehood, under one name."""
+    if not stick.expected:
+        return stick.plan
+    rows = tuple(msgspec.structs.replace(row, agent="selftest") for row in stick.plan.rows)
+    return msgspec.structs.replace(stick.plan, rows=rows)
+
+
+def _events(run: StoredRun, stick: Yardstick) -> Callable[[TrialKey], Iterable[Event]]:
+    if not stick.expected:
+        return run.events
+    probes = {row.scenario: row.agent for row in stick.plan.rows}
+    return lambda key: run.events(TrialKey(probes.get(key.scenario, key.agent), key.scenario, key.trial))
