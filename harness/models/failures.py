@@ -28,7 +28,8 @@ class Failures:
             each.args = tuple(self._scrubbed(arg) if isinstance(arg, str) else arg for arg in each.args)
         if isinstance(err, openai.APITimeoutError):
             return self.error(
-                "gave no reply in time, however often it was asked", "see if it is busy, or allow more time"
+                "gave no reply in time, however often it was asked",
+                "see if it is busy, or raise timeout_ms (--judge-set)",
             )
         if isinstance(err, openai.APIConnectionError):
             cause = self.clean(str(err.__cause__ or err))
@@ -68,7 +69,7 @@ def _status(status: int) -> tuple[str, str]:
     if status == 404:
         return "knows no such model or path", "check the model's name, and that the URL ends in /v1"
     if status == 429:
-        return "takes no more calls for now", "wait, ask fewer at once, or see the account's quota"
+        return "takes no more calls for now", "wait, lower concurrency (--judge-set), or see the account's quota"
     if 300 <= status < 400:
         return "redirects, and the key is not sent on", "give the URL it redirects to"
     if status >= 500:

@@ -66,7 +66,9 @@ class OpenAIJudge:
             max_retries=settings.retries,
             http_client=BoundedClient(seconds, _MAX_REPLY_BYTES),
         )
-        self._failures = Failures(f"the judge {ref.model} at {_shown(self._client.base_url)}", key)
+        self._failures = Failures(
+            f"the judge {ref.model} at {_shown(self._client.base_url)}", "" if key == _NO_KEY else key
+        )
         self._dialect = Dialect()
 
     async def ask(self, prompt: JudgePrompt) -> JudgeReply:
