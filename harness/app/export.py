@@ -70,8 +70,10 @@ def _csv(source: Source, file: BinaryIO) -> None:
     from harness.report.csv_export import write_csv
 
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
-    write_csv(text, source.verdicts(), source.families())
-    text.detach()
+    try:
+        write_csv(text, source.verdicts(), source.families())
+    finally:
+        text.detach()  # or it would close a file that is not its own
 
 
 def _junit(source: Source, file: BinaryIO) -> None:
@@ -86,9 +88,23 @@ def _markdown(source: Source, file: BinaryIO) -> None:
     file.write(markdown(source.view()).encode())
 
 
+def _atif(source: Source, file: BinaryIO) -> None:
+    from harness.app.trajectories import write_lines
+
+    write_lines("atif", source, file)
+
+
+def _otel(source: Source, file: BinaryIO) -> None:
+    from harness.app.trajectories import write_lines
+
+    write_lines("otel", source, file)
+
+
 FORMATS: dict[str, Callable[[Source, BinaryIO], None]] = {
+    "atif": _atif,
     "csv": _csv,
     "junit": _junit,
     "markdown": _markdown,
+    "otel": _otel,
 }
 """Writers by the name that `fumehood runs export --to` takes: a new form is a writer and a row here."""

@@ -24,6 +24,10 @@ def export(run: str, form: str, output: Path | None, store: Path) -> None:
     junit     a test case per trial, for CI systems and viewers
     csv       a row per trial and check, safe to open in a spreadsheet
     markdown  the summary that a CI job shows
+    atif      each trial as a trajectory of Harbor's format (ATIF 1.8)
+    otel      each trial as OpenTelemetry GenAI spans (OTLP JSON)
+
+    atif and otel are JSON Lines, a trial a line; into an empty folder, a file a trial.
 
     RUN is an id, the beginning of one, or `last`. A file is written whole or not at all.
 
@@ -40,6 +44,11 @@ def export(run: str, form: str, output: Path | None, store: Path) -> None:
     source = open_source(store, run)
     if output is None:
         FORMATS[form](source, sys.stdout.buffer)
+        return
+    if output.is_dir():
+        from harness.app.trajectories import write_folder
+
+        click.echo(f"wrote {write_folder(form, source, output)} files", err=True)
         return
     with output_file(output) as file:
         FORMATS[form](source, file)

@@ -12,6 +12,7 @@ import click
 from harness.cli import history
 from harness.cli.export import export
 from harness.cli.options import FORMAT, STORE
+from harness.cli.trajectory import trajectory
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,7 +39,7 @@ def runs() -> None:
 
 
 runs.add_command(export)
-for _command in (history.trend, history.worst, history.flakiest, history.costly):
+for _command in (history.trend, history.worst, history.flakiest, history.costly, trajectory):
     runs.add_command(_command)
 
 

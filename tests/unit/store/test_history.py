@@ -8,22 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from harness.cli.main import main
-from harness.domain.ids import TrialKey
-from harness.domain.outcome import Usage
-from harness.domain.pack import Pack, SelfTest
-from harness.domain.run import PackRef, PlanRow
-from harness.domain.spec import AgentRef
-from harness.domain.verdict import Property, PropertyRate
 from harness.stats.intervals import wilson
-from harness.store.run import RunWriter, StoredRun
 from harness.store.store import Store
-from tests.support import scenario
 
-from .conftest import NO_SECRETS, plan_of, run_trial, verdict_of
+from .conftest import add_run
 
 Ask = Callable[..., Any]
 
@@ -40,38 +31,6 @@ def ask(store: Store, capsys: pytest.CaptureFixture[str]) -> Ask:
         return json.loads(out)
 
     return call
-
-
-def add_run(
-    store: Store, day: int, outcomes: dict[str, str], *, agent: str = "good", pack: str = "core", **more: Any
-) -> StoredRun:
-    """A sealed run; `outcomes`: per scenario a letter for each trial, p(ass), f(ail) or x (not counted)."""
-    cost, probes, complete = more.get("cost", 0.0), more.get("probes", False), more.get("complete", True)
-    plan = msgspec.structs.replace(
-        plan_of(),
-        created=f"2026-01-{day:02}T00:00:00+00:00",
-        pack=PackRef(pack, "1", "sha256:aa", "p"),
-        agents=(AgentRef(agent, agent, "sha256:bb"),),
-        rows=tuple(PlanRow(agent, name, len(letters)) for name, letters in outcomes.items()),
-    )
-    selftest = SelfTest(probe="healthy", end="completed", blame="agent") if probes else None
-    content = tuple(scenario(id=name, selftest=selftest) for name in outcomes)
-    run = store.create_run(plan, Pack(pack, "1", "", "sha256:aa", "p", content))
-    passes = n = 0
-    with run.lock():
-        writer = RunWriter(run, NO_SECRETS)
-        for name, letters in outcomes.items():
-            for number, letter in enumerate(letters, 1):
-                key = TrialKey(agent, name, number)
-                run_trial(writer, key)
-                verdict = verdict_of(key, letter == "p")
-                usage = Usage(wall_ms=1000 * number, tokens=10, cost_usd=cost, cost_known=cost is not None)
-                writer.put_verdict(msgspec.structs.replace(verdict, counts=letter != "x", usage=usage))
-                n, passes = n + (letter != "x"), passes + (letter == "p")
-        low, high = wilson(passes, n)
-        rate = PropertyRate(agent, Property.CORRECTNESS, passes, n, passes / n, low, high, 0.9, passes / n >= 0.9)
-        writer.seal("2026-01-31T00:00:00Z", complete, {"exit_code": 0, "rates": msgspec.to_builtins([rate])})
-    return run
 
 
 def names(found: dict[str, Any]) -> list[str]:
