@@ -55,12 +55,17 @@ def _drafts(root: Path, ref: str) -> Iterator[Draft]:
 
 
 def _of_trial(run_id: str, key: TrialKey, examined: Examined) -> Iterator[Draft]:
+    if examined.trial is None:
+        return
+    try:
+        evidence = evidence_of(examined.trial)
+    except ValueError:
+        return  # it cannot be shown to a judge either
     names = [one.check.check for one in examined.open]
     for one in examined.open:
-        assert examined.trial is not None  # else nothing of it is open
         name = one.check.check
         at = one.index if names.count(name) > 1 else None
-        yield Draft(run_id, str(key), name, None, at, _shown(one.open, evidence_of(examined.trial)))
+        yield Draft(run_id, str(key), name, None, at, _shown(one.open, evidence))
 
 
 def _shown(asked: Open, evidence: Evidence) -> dict[str, Any]:

@@ -133,6 +133,8 @@ class _Reader:
             return self._stored(line, data) if kind is StoredLabel else self._inline(line, data)
         except FumehoodError as error:
             raise _Wrong(error.message) from error
+        except ValueError as error:
+            raise _Wrong(f"its evidence cannot be shown to a judge: {error}") from error
 
     def _inline(self, line: int, data: dict[str, Any]) -> Question:
         label = convert(data, InlineLabel)
