@@ -118,7 +118,7 @@ def _failures(trial: TrialVerdict) -> Iterator[FinalResult]:
     for check in failed:
         yield _result(Failure(), check.check, check.reason, _detail(trial, check))
     if not failed and result_of(trial) is Result.FAIL:
-        yield _result(Failure(), trial.end, trial.reason, trial.reason)
+        yield _result(Failure(), trial.end, trial.reason, one_line(trial.reason))
 
 
 def _errors(trial: TrialVerdict) -> Iterator[FinalResult]:
@@ -127,7 +127,7 @@ def _errors(trial: TrialVerdict) -> Iterator[FinalResult]:
 
     if not trial.counts:
         blame = f"{result_of(trial)}, blame {trial.blame}: {trial.reason}"
-        yield _result(Error(), trial.end, blame, blame)
+        yield _result(Error(), trial.end, blame, one_line(blame))
     for check in trial.checks:
         if check.status is Status.NOT_SCORED:
             reason = f"{check.check} not scored: {check.reason}"
@@ -147,7 +147,7 @@ def _is_minor_failure(check: CheckVerdict) -> bool:
 
 def _detail(trial: TrialVerdict, check: CheckVerdict) -> str:
     """What was expected and came, what a judge found unmet, and where the evidence stands."""
-    head = f"{check.check} ({check.severity}, {check.property}): {one_line(check.reason, _DETAIL // 2)}"
+    head = one_line(f"{check.check} ({check.severity}, {check.property}): {check.reason}", _DETAIL // 2)
     unmet = [
         f"not met ({votes(one.yes, one.no, one.unclear, one.unread)}): {one_line(one.criterion, _MESSAGE)}"
         for one in (check.judged.criteria if check.judged else ())

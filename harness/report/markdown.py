@@ -13,12 +13,13 @@ from pathlib import Path
 from harness.domain.verdict import ExitCode, Status
 from harness.report.output import output_file
 from harness.report.terminal import one_line
-from harness.report.view import CheckFailure, EndCount, RunView, how_many
+from harness.report.view import CheckFailure, EndCount, RunView, ScenarioFailure, how_many
 from harness.report.words import MEANINGS, cost, counts, interval, judge_line, out_of_n, percent, result_of_rate, votes
 
-MAX_SCENARIOS, MAX_CHECKS, MAX_CRITERIA, MAX_LINES, MAX_ROWS = 40, 5, 3, 30, 200
+MAX_SCENARIOS, MAX_CHECKS, MAX_CRITERIA, MAX_LINES, MAX_ROWS = 40, 5, 3, 30, 100
+MAX_FAILURE_BYTES = 300_000
 """Most of each that is shown; what is more is counted. CI systems refuse a summary of over 1 MiB."""
-_TEXT = 300
+_TEXT, _NAME = 300, 100
 
 
 def write_markdown(path: Path, view: RunView) -> None:
@@ -93,14 +94,24 @@ def _failures(view: RunView) -> Iterator[list[str]]:
         return
     yield ["### Scenarios that fail or are not scored"]
     lines: list[str] = []
+    size = shown = 0
     for failure in view.failures[:MAX_SCENARIOS]:
-        lines.append(f"- {_code(failure.scenario)} by {_code(failure.agent)}: {how_many(failure)}")
-        for check in failure.checks[:MAX_CHECKS]:
-            lines += _check(check)
-        if len(failure.checks) > MAX_CHECKS:
-            lines.append(f"  - and {len(failure.checks) - MAX_CHECKS} more checks")
-    more = len(view.failures) - MAX_SCENARIOS + view.more_failures
-    yield [*lines, *([f"- and {more} more scenarios"] if more > 0 else [])]
+        found = list(_scenario(failure))
+        size += sum(len(line.encode()) for line in found)
+        if size > MAX_FAILURE_BYTES:
+            break
+        lines += found
+        shown += 1
+    more = len(view.failures) - shown + view.more_failures
+    yield [*lines, *([f"- and {more} more scenarios"] if more else [])]
+
+
+def _scenario(failure: ScenarioFailure) -> Iterator[str]:
+    yield f"- {_code(failure.scenario)} by {_code(failure.agent)}: {how_many(failure)}"
+    for check in failure.checks[:MAX_CHECKS]:
+        yield from _check(check)
+    if len(failure.checks) > MAX_CHECKS:
+        yield f"  - and {len(failure.checks) - MAX_CHECKS} more checks"
 
 
 def _check(check: CheckFailure) -> Iterator[str]:
@@ -145,12 +156,14 @@ def _bounded(lines: list[str], limit: int, more: str) -> list[str]:
 
 def _cell(text: str) -> str:
     """In a table a bar ends the cell even in a code span, and renderers differ on how to escape it."""
-    return _code(text.replace("|", "¦"))
+    return _code(text.replace("|", "¦"), _NAME)
 
 
-def _code(text: str) -> str:
+def _code(text: str, limit: int = _TEXT) -> str:
     """A code span of one line, fenced by more backticks than the text has in a row."""
-    inert = one_line(text, _TEXT)
+    inert = one_line(text, limit)
+    if len(inert) > limit:  # what escapes have made of it
+        inert = inert[: limit - 1] + "…"
     if not inert.strip():
         return "(empty)"
     fence = "`" * (max(map(len, re.findall("`+", inert)), default=0) + 1)

@@ -13,6 +13,8 @@ from typing import BinaryIO
 from harness.errors import UsageError
 
 _NAME = 100
+_STREAMS = ("/dev/std", "/dev/fd/", "/proc/")
+"""Where a path stands for a stream that is open already, whatever file it leads to: that one is not ours to replace."""
 
 
 @contextmanager
@@ -23,7 +25,8 @@ def output_file(path: Path) -> Iterator[BinaryIO]:
     """
     temporary = _temporary(path)
     try:
-        with (temporary or path).open("wb") as file:
+        # appending, as a stream may lead to a file that holds something already
+        with path.open("ab") if temporary is None else temporary.open("wb") as file:
             yield file
         if temporary is not None:
             temporary.replace(_target(path))
@@ -49,7 +52,7 @@ def _temporary(path: Path) -> Path | None:
         mode = _mode(path)
         if mode is not None and stat.S_ISDIR(mode):
             raise UsageError(f"cannot write {path}: it is a folder", "name a file in it")
-        if path.is_relative_to("/dev") or (mode is not None and not stat.S_ISREG(mode)):
+        if str(path).startswith(_STREAMS) or (mode is not None and not stat.S_ISREG(mode)):
             return None
         target = _target(path)
         beside = target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(4)}.tmp")
