@@ -73,6 +73,11 @@ async def _pin(
     return Fleet(tuple(agents), found)
 
 
+def names(wanted: Sequence[str]) -> list[str]:
+    """What `gather` calls them."""
+    return [name for name, _ in _distinct((_name(text), text) for text in wanted)]
+
+
 def _name(text: str) -> str:
     """`fumehood/support:2` and `path/to/support/` are both `support`; a folder `desk/agent` is `desk`.
 

@@ -11,6 +11,7 @@ import click
 
 from harness.cli.options import FORMAT, STORE
 from harness.domain.verdict import Property
+from harness.report.words import cost, interval, percent
 
 if TYPE_CHECKING:
     from harness.app.history import ScenarioRecord
@@ -49,8 +50,8 @@ def trend(prop: str, pack: str | None, agent: str | None, limit: int, store: Pat
         _print_json({"property": prop, "points": points})
         return
     rows = [
-        (p.run_id, p.pack, p.agent, _percent(p.rate), f"{_percent(p.low)}-{_percent(p.high)}", str(p.n),
-         _percent(p.bar), "met" if p.met else "MISSED", "" if p.change is None else f"{p.change * 100:+.1f}")
+        (p.run_id, p.pack, p.agent, percent(p.rate), interval(p.low, p.high, "-"), str(p.n),
+         percent(p.bar), "met" if p.met else "MISSED", "" if p.change is None else f"{p.change * 100:+.1f}")
         for p in points
     ]  # fmt: skip
     _print(("run", "pack", "agent", "rate", "95 % interval", "n", "bar", "result", "change"), rows)
@@ -70,7 +71,7 @@ def worst(pack: str | None, agent: str | None, limit: int, store: Path, form: st
     from harness.app import history
 
     found = history.scenarios(store, "worst", history.Asked(pack, agent, limit))
-    _scenarios(form, found, "95 % interval", lambda r: f"{_percent(r.low)}-{_percent(r.high)}")
+    _scenarios(form, found, "95 % interval", lambda r: interval(r.low, r.high, "-"))
 
 
 @click.command()
@@ -110,9 +111,8 @@ def costly(pack: str | None, agent: str | None, limit: int, store: Path, form: s
 
 
 def _spent(row: ScenarioRecord) -> str:
-    least = "" if row.cost_known else "at least "
-    cost = f"{least}${row.cost_usd / row.trials:.4f}"
-    return f"{cost}, {row.tokens / row.trials:.0f} tokens, {row.wall_ms_mean / 1000:.1f} s"
+    spent = cost(row.cost_usd / row.trials, row.cost_known)
+    return f"{spent}, {row.tokens / row.trials:.0f} tokens, {row.wall_ms_mean / 1000:.1f} s"
 
 
 def _scenarios(form: str, found: Sequence[ScenarioRecord], head: str, tell: Callable[[ScenarioRecord], str]) -> None:
@@ -120,7 +120,7 @@ def _scenarios(form: str, found: Sequence[ScenarioRecord], head: str, tell: Call
         _print_json({"scenarios": found})
         return
     rows = [
-        (r.pack, r.agent, r.scenario, str(r.runs), str(r.trials), str(r.passed), _percent(r.rate), tell(r))
+        (r.pack, r.agent, r.scenario, str(r.runs), str(r.trials), str(r.passed), percent(r.rate), tell(r))
         for r in found
     ]
     _print((*_HEADS, head), rows)
@@ -149,8 +149,3 @@ def _print(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 1000).print(table)
-
-
-def _percent(rate: float) -> str:
-    """One decimal, cut and never rounded up, so that 99.96 % does not read as 100 %."""
-    return f"{int(rate * 1000 + 1e-9) / 10:g}%"

@@ -52,6 +52,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "referencing": ("harness.boundary", "harness.packs", "harness.scoring"),  # what jsonschema resolves with
     "scipy": ("harness.stats",),
     "re2": ("harness.domain.patterns",),  # the one rule on patterns, shared by the parts that search with them
+    "pytest": ("harness.cli.pytest_plugin",),  # which only pytest itself loads
     "structlog": ("harness.app", "harness.runs", "harness.engines", "harness.session", "harness.store"),
 }
 """Where each library may be named; no other library may be."""
