@@ -29,7 +29,7 @@ from harness.report.words import interval, percent
 
 SHOWN = 40
 """Scenarios, tool changes and groups listed of a kind where not all are asked for; the rest are counted."""
-_VALUE = 30
+_VALUE = 24
 _LISTED = {
     PairKind.REGRESSED: "Regressed",
     PairKind.NEW_FAILURE: "New failures (no such trial in the base)",
@@ -101,7 +101,13 @@ def _differences(page: Page, comparison: Comparison) -> None:
         page.line("Pack, images, model, policy, limits, judge, seed and harness version are the same on both sides.")
     if comparison.notes:
         page.line()
-        page.bullets(comparison.notes)
+        _list(page, comparison.notes)
+
+
+def _list(page: Page, lines: Iterable[str]) -> None:
+    """In full: a reason somebody accepted, or the name of what regressed, must not be cut."""
+    for line in lines:
+        page.line(f"- {line}")
 
 
 def _cut(text: str) -> str:
@@ -232,7 +238,7 @@ def _tools(page: Page, changes: Sequence[ToolChange], most: int) -> None:
 
 def _verdict(page: Page, gate: Gate, gated: bool) -> None:
     page.line()
-    page.bullets(reason.text for reason in gate.reasons)
+    _list(page, (reason.text for reason in gate.reasons))
     code = gate.exit_code
     if code is ExitCode.OK:
         page.line("NO REGRESSION (exit 0)", "bold green")
