@@ -16,13 +16,14 @@ from bench.figures import Figure
 from bench.machine import machine
 from bench.memory import memory
 from bench.rig import HERE, Rig
+from bench.scoring import score
 from bench.startup import startup
 from harness.app.images import build
 from harness.engines.client import connect
 from harness.engines.docker import DockerEngine
 
 ON_ENGINE = {"trials": trials.trials, "calls": wire.round_trip, "output": wire.output}
-WITHOUT = {"startup": startup, "memory": memory}
+WITHOUT = {"startup": startup, "memory": memory, "score": score}
 RESULTS = HERE / "results"
 
 

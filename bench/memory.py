@@ -41,16 +41,16 @@ def memory() -> list[Figure]:
 async def measure(count: int) -> Peak:
     """Run `count` trials here. The peak is this process's whole life so far."""
     async with anyio.create_task_group() as tasks:
-        engine = MemoryEngine(tasks, {"bench": _agent})
+        engine = MemoryEngine(tasks, {"bench": agent})
         rig = Rig(engine, await engine.inspect("bench"))
         began = time.perf_counter()
         await rig.run(Work("one-call", count, JOBS))
         ms = (time.perf_counter() - began) * 1000 / count
         tasks.cancel_scope.cancel()
-    return Peak(count, round(_peak_rss_kb() / 1024, 1), round(ms, 2))
+    return Peak(count, round(peak_rss_kb() / 1024, 1), round(ms, 2))
 
 
-async def _agent(inside: Inside) -> int:
+async def agent(inside: Inside) -> int:
     """The dialogue of bench/agent, as a coroutine."""
     await inside.write(_line(type="ready", protocol=["1.0"], agent={"name": "bench"}))
     await inside.read_line()
@@ -64,7 +64,8 @@ def _line(**message: object) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _peak_rss_kb() -> int:
+def peak_rss_kb() -> int:
+    """The most that was resident at once in this process, from its beginning."""
     # Not getrusage: its maximum outlives exec, and so would tell of the process that started this one.
     with open("/proc/self/status", encoding="ascii") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))

@@ -74,7 +74,7 @@ class Rig:
 
     async def run(self, work: Work) -> Done:
         """Run it. Where trials must pass and one does not, its time means nothing: AssertionError."""
-        with _stored(self._plan(work)) as stored:
+        with _stored(self.plan(work)) as stored:
             scrubber = Scrubber(operator_secrets())
             writer = RunWriter(stored, scrubber)
 
@@ -92,13 +92,14 @@ class Rig:
                 assert not failed, f"{len(failed)} trials did not pass; the first: {failed[0]}"
             return Done(seconds, list(stored.events(TrialKey(AGENT, work.scenario, 1))))
 
-    def _plan(self, work: Work) -> RunPlan:
+    def plan(self, work: Work) -> RunPlan:
+        """The plan of such a run."""
         pack = self._pack
         return RunPlan(
             created="2000-01-01T00:00:00+00:00",
             harness=__version__,
             protocols=VERSIONS,
-            pack=_ref(pack),
+            pack=pack_ref(pack),
             agents=(AgentRef(AGENT, self._image.ref, self._image.digest),),
             rows=(PlanRow(AGENT, work.scenario, work.trials),),
             seed=0,
@@ -108,7 +109,8 @@ class Rig:
         )
 
 
-def _ref(pack: Pack) -> PackRef:
+def pack_ref(pack: Pack) -> PackRef:
+    """How a plan names a pack."""
     return PackRef(pack.name, pack.version, pack.digest, pack.path)
 
 

@@ -27,7 +27,7 @@ from harness.domain.judge import JudgeSpec
 from harness.domain.pack import Pack
 from harness.domain.run import PackRef
 from harness.domain.verdict import RunVerdict
-from harness.errors import AuditMismatch
+from harness.errors import AuditMismatch, StoreError, UsageError
 from harness.packs.resolve import digest_of
 from harness.report.progress import ProgressView
 from harness.report.terminal import one_line
@@ -123,8 +123,16 @@ def _marks_of_newest(stored: StoredRun, stick: Yardstick) -> Marks:
     newest, head = stored.newest_scoring(), stored.head()
     verdict = newest.verdict if newest is not None else (head.verdict if head is not None else None) or {}
     marks = Marks(stored.plan, newest.number if newest is not None else FIRST, verdict.get("exit_code"))
-    marks.before((one.key, stick.counted(one).passed) for one in stored.scores())
+    earlier = stick if newest is not None and newest.other_pack else _own_yardstick(stored) or stick
+    marks.before((one.key, earlier.counted(one).passed) for one in stored.scores())
     return marks
+
+
+def _own_yardstick(stored: StoredRun) -> Yardstick | None:
+    try:
+        return yardstick(_own_pack(stored), stored.plan)
+    except (UsageError, StoreError):  # none there, or not the one any more: then the pack at hand has to do
+        return None
 
 
 @contextmanager

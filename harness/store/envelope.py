@@ -14,8 +14,11 @@ def wrap(name: str, inner: bytes) -> bytes:
 
 
 def unwrap(name: str, data: bytes) -> bytes:
-    """The inner bytes as they stand, unverified. Raises msgspec.DecodeError, or UnicodeDecodeError."""
-    found = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get(name)
+    """The inner bytes as they stand, unverified. Raises ValueError with what is wrong."""
+    try:
+        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get(name)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
     if found is None:
-        raise msgspec.DecodeError(f"it holds no {name!r}")
+        raise ValueError(f"it holds no {name!r}")
     return bytes(found)

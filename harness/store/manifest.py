@@ -123,7 +123,7 @@ def read_manifest(run_dir: Path) -> Manifest | None:
         if data != wrap(_NAME, inner):
             raise AuditMismatch(f"{path}, line 1: differs from its own digest: it was edited after sealing")
         return msgspec.json.decode(inner, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise AuditMismatch(f"{path}, line 1: not a manifest: {error}") from error
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
@@ -134,5 +134,5 @@ def read_head(run_dir: Path) -> ManifestHead | None:
     try:
         data = (run_dir / layout.MANIFEST).read_bytes()
         return msgspec.json.decode(unwrap(_NAME, data), type=ManifestHead)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, ValueError):
         return None

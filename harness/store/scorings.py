@@ -81,7 +81,7 @@ def read_scoring_head(run_dir: Path, number: int) -> ScoringHead:
         data = path.read_bytes()
         inner = unwrap(_NAME, data)
         head = msgspec.json.decode(inner, type=ScoringHead)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise AuditMismatch(f"{path}, line 1: not the head of a scoring: {error}") from error
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
