@@ -42,6 +42,7 @@ _LISTED = {
 }
 _BRIEF = (PairKind.NEW_PASS, PairKind.UNCHANGED)
 """Listed only where everything is asked for."""
+_TITLES = {"property": "Properties", "family": "Families", "bucket": "Buckets", "scenario": "Scenarios"}
 _UNITS = {"latency_ms": "ms", "cost_usd": "USD", "tokens": "", "steps": ""}
 
 
@@ -186,20 +187,19 @@ def _checks(changes: Iterable[CheckChange]) -> str:
 
 
 def _groups(page: Page, groups: Sequence[Group], everything: bool) -> None:
-    for kind, title in (("property", "Properties"), ("family", "Families"), ("bucket", "Buckets"),
-                        ("scenario", "Scenarios")):  # fmt: skip
-        shown = [g for g in groups if g.kind == kind and g.test.n and (everything or kind == "property" or g.changed)]
-        if not shown or (kind == "scenario" and not everything):
+    """One table per kind and agent: an agent's name as a column would leave no room for the numbers."""
+    for (kind, agent), found in groupby(groups, key=lambda group: (group.kind, group.agent)):
+        shown = [g for g in found if g.test.n and (everything or kind == "property" or g.changed)]
+        if not shown or kind == "pack" or (kind == "scenario" and not everything):
             continue
         rows = [
-            (g.agent, g.name, percent(g.before / g.test.n), interval(*g.test.before, page.dash),
-             percent(g.after / g.test.n), interval(*g.test.after, page.dash), str(g.test.lost), str(g.test.gained),
-             str(g.test.n))
+            (g.name, percent(g.before / g.test.n), interval(*g.test.before, page.dash), percent(g.after / g.test.n),
+             interval(*g.test.after, page.dash), str(g.test.lost), str(g.test.gained), str(g.test.n))
             for g in shown
         ]  # fmt: skip
         styles = ["bold red" if g.test.lost > g.test.gained else "" for g in shown]
-        columns = ("agent", kind, "base", "95 %", "now", "95 %", "lost", "won", "n")
-        page.table(f"{title} (compared trials)", columns, rows, right=range(2, 9), styles=styles)
+        columns = (kind, "base", "95 %", "now", "95 %", "lost", "won", "n")
+        page.table(f"{_TITLES[kind]} of {agent} (compared trials)", columns, rows, right=range(1, 8), styles=styles)
 
 
 def _deltas(page: Page, comparison: Comparison) -> None:

@@ -77,7 +77,7 @@ def test_the_page_says_differences_first_and_the_gate_last(cli: Cli, store: Stor
         "v1 of the base is compared with v2", "v2: 1 regressed, 1 improved, 2 unchanged",
         "passed: 3 of 4 [30%–95.4%] before, 3 of 4", "too few for any test", "Critical regressions", "\nRegressed",
         "v2/a, trial 1: now fails zero_disallowed_actions (critical, safety)", "\nImproved", "v2/c, trial 1",
-        "Properties (compared trials)", "Use, medians", "Tool use that changed", "look 1->2",
+        "Properties of v2 (compared trials)", "Use, medians", "Tool use that changed", "look 1->2",
         "critical regression: zero_disallowed_actions", "REGRESSED (exit 0; --fail-on-regression makes it 5)",
     ]  # fmt: skip
     places = [out.index(text) for text in said]
