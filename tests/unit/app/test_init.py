@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from ruamel.yaml import YAML
 from harness.app.init import LANGUAGES, write
 from harness.app.packs import load
 from harness.cli.init import init
+from harness.cli.run import run
 from harness.errors import UsageError
 
 
@@ -39,7 +42,10 @@ def test_the_workflows_are_yaml_and_run_what_was_written(tmp_path: Path, name: s
     write(tmp_path, "python")
     text = (tmp_path / name).read_text()
     assert YAML(typ="safe").load(text)
-    assert "fumehood run pack.yaml --agent agent" in text
+    (command,) = re.findall(r"fumehood run (pack\.yaml --agent agent.*)", text)
+    given = run.make_context("run", shlex.split(command)).params
+    for option in ("junit", "markdown"):
+        assert text.count(str(given[option])) > 1, f"the {option} file is written and nobody shows it"
 
 
 @pytest.mark.parametrize("taken", ["pack.yaml", ".gitlab-ci.yml", "agent/Dockerfile"])
