@@ -10,11 +10,15 @@ import msgspec
 from msgspec import Struct
 
 from harness.app import logs
+from harness.app.compare import against_baseline, find
 from harness.app.scored import Yardstick, yardstick
+from harness.compare.diff import Options
 from harness.domain.events import Event
 from harness.domain.ids import TrialKey
 from harness.domain.run import RunPlan, RunState
 from harness.domain.verdict import RunVerdict, TrialVerdict
+from harness.errors import UsageError
+from harness.report.html.against import Against
 from harness.report.html.gather import Facts
 from harness.report.html.page import PageSource, Written, write_page
 from harness.report.output import output_file
@@ -37,9 +41,28 @@ def write_report(request: ReportRequest) -> Written:
     """Write the page, whole or not at all. UsageError where the run, the scoring or the base is not there."""
     logs.configure()
     run = Store(request.store).open_run(request.run)
+    against = _against(request, run) if request.against is not None else None
     source = page_source(run, request.store, request.scoring)
+    if against is not None:
+        source = msgspec.structs.replace(source, against=against)
     with output_file(request.output) as file:
         return write_page(source, file)
+
+
+def _against(request: ReportRequest, run: StoredRun) -> Against:
+    """The comparison, and the base's transcripts where its run is in the same store."""
+    if request.scoring is not None:
+        raise UsageError("--against compares the newest scorings", "leave --scoring out, or --against")
+    base = find(request.store, None, request.against or "")
+    compared = against_baseline(run, base, Options())
+    store = Store(request.store)
+    if base.header.run_id not in store.ids():
+        return Against(compared.comparison, compared.gate)
+    before = store.open_run(base.header.run_id)
+    stick = yardstick(before.pack(), before.plan)
+    return Against(
+        compared.comparison, compared.gate, lambda: map(stick.counted, before.scores()), _events(before, stick)
+    )
 
 
 def page_source(run: StoredRun, store: Path, scoring: int | None = None) -> PageSource:

@@ -13,6 +13,7 @@ from harness.domain.events import Event
 from harness.domain.ids import TrialKey
 from harness.domain.run import RunPlan
 from harness.domain.verdict import ExitCode, TrialVerdict
+from harness.report.html.against import Against, base_transcripts, changed_lists, counts, criticals, groups
 from harness.report.html.chunks import ChunkWriter
 from harness.report.html.figures import Figure, figure
 from harness.report.html.gather import Facts, Gathered
@@ -42,6 +43,7 @@ class PageSource(Struct, frozen=True):
     state: str
     ended: str = ""
     store: str = ""
+    against: Against | None = None
 
 
 class Written(Struct, frozen=True):
@@ -59,13 +61,16 @@ def write_page(source: PageSource, out: BinaryIO, limit: int = MAX_TRANSCRIPTS) 
         gathered = Gathered(source.plan, source.facts)
         trials, left_out = _transcripts(source, gathered, chunks, limit)
         chunks.flush()
-        head = render(_values(source, gathered, left_out)).encode("utf-8", "replace")
+        beside = ChunkWriter(spool, "b")
+        pairs = base_transcripts(source.against, beside) if source.against is not None else {}
+        values = _values(source, gathered, left_out, pairs)
+        head = render(values).encode("utf-8", "replace")
         out.write(head)
         spool.seek(0)
         shutil.copyfileobj(spool, out, 1 << 20)
         tail = b"</body>\n</html>\n"
         out.write(tail)
-    return Written(len(head) + chunks.size + len(tail), trials, left_out)
+    return Written(len(head) + chunks.size + beside.size + len(tail), trials, left_out)
 
 
 def _transcripts(source: PageSource, gathered: Gathered, chunks: ChunkWriter, limit: int) -> tuple[int, int]:
@@ -85,10 +90,10 @@ def _transcripts(source: PageSource, gathered: Gathered, chunks: ChunkWriter, li
     return trials, left_out
 
 
-def _values(source: PageSource, gathered: Gathered, left_out: int) -> dict[str, Any]:
+def _values(source: PageSource, gathered: Gathered, left_out: int, pairs: dict[str, list[Any]]) -> dict[str, Any]:
     verdict = source.view.verdict
     word, meaning = MEANINGS[verdict.exit_code]
-    counts = {**gathered.marks, Mark.MISSING: verdict.missing}
+    marks = {**gathered.marks, Mark.MISSING: verdict.missing}
     return {
         "plan": source.plan,
         "view": source.view,
@@ -101,16 +106,34 @@ def _values(source: PageSource, gathered: Gathered, left_out: int) -> dict[str, 
         "store": source.store,
         "left_out": left_out,
         "limit": MAX_TRANSCRIPTS,
-        "marks": {mark: n for mark in Mark if (n := counts.get(mark, 0))},
+        "marks": {mark: n for mark in Mark if (n := marks.get(mark, 0))},
         "families": gathered.groups("family"),
         "buckets": gathered.groups("bucket"),
-        "comparison": None,
+        **_comparison(source.against, pairs),
         "figures": _figures(gathered),
         "criteria": gathered.criteria(),
         "more_criteria": gathered.more_criteria,
-        "index": json_block(
-            {"run": source.plan.run_id, "store": source.store, "limit": MAX_TRANSCRIPTS, **gathered.index()}
-        ),
+        "index": json_block({"run": source.plan.run_id, "store": source.store, "pairs": pairs, **gathered.index()}),
+    }
+
+
+def _comparison(against: Against | None, pairs: dict[str, list[Any]]) -> dict[str, Any]:
+    if against is None:
+        return {"comparison": None}
+    found = against.comparison
+    return {
+        "comparison": found,
+        "gate": against.gate,
+        "pairs": pairs,
+        # each critical regression has its own line, with a link
+        "reasons": [reason.text for reason in against.gate.reasons if reason.rule != "critical"],
+        "critical": criticals(against.gate),
+        "kinds": counts(found),
+        "packs": groups(found, "pack"),
+        "properties": groups(found, "property"),
+        "changed_families": groups(found, "family"),
+        "changed_buckets": groups(found, "bucket"),
+        "changed": changed_lists(found, pairs),
     }
 
 

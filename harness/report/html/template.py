@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-SCRIPTS = ("dom", "text", "data", "matrix", "trials", "events", "trial", "main")
+SCRIPTS = ("dom", "text", "data", "matrix", "trials", "events", "trial", "pair", "main")
 """Parts of the page's one script, in order."""
 _HERE = Path(__file__).parent
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}

@@ -1,20 +1,24 @@
-// Routes (`#trial=agent/scenario/1&line=9`), keys, theme, print.
+// Routes (`#trial=agent/scenario/1&line=9`, `#pair=agent/scenario/1`), keys, theme, print.
 const TITLE = document.title;
-const view = { number: -1, scrolled: 0 };
-const TRIAL_ROUTE = /^#trial=([^&]+)(?:&line=(\d+))?$/;
+const view = { number: -1, paired: false, scrolled: 0 };
+const TRIAL_ROUTE = /^#(trial|pair)=([^&]+)(?:&line=([BL]?\d+))?$/;
 
 function route() {
   const found = TRIAL_ROUTE.exec(location.hash);
-  const number = found ? NUMBER_OF.get(decoded(found[1])) : undefined;
+  const key = found ? decoded(found[2]) : "";
+  const number = NUMBER_OF.get(key);
   if (number === undefined) { showOverview(); return; }
-  const same = number === view.number;
+  const paired = found[1] === "pair" && Object.hasOwn(PAIRS, key);
+  const same = number === view.number && paired === view.paired;
   if (view.number < 0) view.scrolled = scrollY;
   view.number = number;
+  view.paired = paired;
   byId("overview").hidden = true;
   byId("trial").hidden = false;
-  if (same) { tell(found[2]); return; }
+  if (same) { tell(found[3]); return; }
   scrollTo(0, 0);
-  drawTrial(ROWS[number], found[2]);
+  if (paired) drawPair(ROWS[number]);
+  else drawTrial(ROWS[number], found[3]);
 }
 
 function decoded(text) {
@@ -42,6 +46,11 @@ function backToOverview() {
 }
 
 function openNeighbour(by) {
+  if (view.paired) {
+    const key = PAIR_KEYS[PAIR_KEYS.indexOf(keyOf(ROWS[view.number])) + by];
+    if (key) location.hash = `#pair=${key}`;
+    return;
+  }
   const here = list.shown.indexOf(view.number);
   const order = here < 0 ? ROWS.map((_, i) => i) : list.shown;
   const next = order[(here < 0 ? view.number : here) + by];

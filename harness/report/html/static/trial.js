@@ -15,6 +15,7 @@ async function drawTrial(row, line) {
     el("span", { class: "outcome" }, mark(name, row[CRITICAL]), `${WORDS[name]}${row[CRITICAL] ? ", critical" : ""}`),
     el("span", { class: "muted" }, [family, bucket].filter(Boolean).join(" · ")),
     el("span", { class: "spacer" }),
+    Object.hasOwn(PAIRS, keyOf(row)) ? el("a", { href: `#pair=${keyOf(row)}` }, "beside its base") : null,
     button("Previous (k)", () => openNeighbour(-1)), button("Next (j)", () => openNeighbour(1)));
   const ending = el("div", { class: `ending ${name}` });
   const body = el("div", {}, el("p", { class: "none" }, "Unpacking the transcript."));
@@ -107,7 +108,7 @@ function meter(label, used, limit, words, atLeast) {
 // Point at a line of the transcript.
 function tell(line) {
   for (const old of document.querySelectorAll(".event.told")) old.classList.remove("told");
-  const found = line ? byId(`L${line}`) : null;
+  const found = line ? byId(/^\d/.test(line) ? `L${line}` : line) : null;
   if (!found) return;
   found.classList.add("told");
   found.scrollIntoView({ block: "center" });
