@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -409,3 +412,12 @@ def test_a_key_no_header_can_carry_is_refused_unseen(key: str) -> None:
     with pytest.raises(UsageError, match="API key") as caught:
         OpenAIJudge(JudgeRef("m", "http://h/v1"), ONCE, key)
     assert key not in str(caught.value)
+
+
+def test_the_page_on_judges_tells_every_setting_and_its_default() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "judge.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", page, re.MULTILINE))
+    assert told == {
+        name: "none" if value is None else f"{value:g}"
+        for name, value in msgspec.structs.asdict(JudgeSettings()).items()
+    }
