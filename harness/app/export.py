@@ -94,6 +94,13 @@ def _atif(source: Source, file: BinaryIO) -> None:
     write_lines("atif", source, file)
 
 
+def _inspect(source: Source, file: BinaryIO) -> None:
+    from harness.app.trajectories import records
+    from harness.report.inspect_log import write_inspect
+
+    write_inspect(file, source.run.plan, source.run.state(), records(source))
+
+
 def _otel(source: Source, file: BinaryIO) -> None:
     from harness.app.trajectories import write_lines
 
@@ -103,6 +110,7 @@ def _otel(source: Source, file: BinaryIO) -> None:
 FORMATS: dict[str, Callable[[Source, BinaryIO], None]] = {
     "atif": _atif,
     "csv": _csv,
+    "inspect": _inspect,
     "junit": _junit,
     "markdown": _markdown,
     "otel": _otel,

@@ -14,7 +14,11 @@ from harness.cli.options import STORE
 @click.argument("run")
 @click.option("--to", "form", type=click.Choice(sorted(FORMATS)), required=True, help="What to write.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; without it, standard output."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE_OR_DIR",
+    help="Where to; without it, standard output.",
 )
 @STORE
 def export(run: str, form: str, output: Path | None, store: Path) -> None:
@@ -26,6 +30,7 @@ def export(run: str, form: str, output: Path | None, store: Path) -> None:
     markdown  the summary that a CI job shows
     atif      each trial as a trajectory of Harbor's format (ATIF 1.8)
     otel      each trial as OpenTelemetry GenAI spans (OTLP JSON)
+    inspect   a log of Inspect AI (.eval), for its viewer
 
     atif and otel are JSON Lines, a trial a line; into an empty folder, a file a trial.
 
@@ -43,6 +48,8 @@ def export(run: str, form: str, output: Path | None, store: Path) -> None:
 
     source = open_source(store, run)
     if output is None:
+        if form == "inspect" and sys.stdout.isatty():
+            raise click.UsageError("a log of Inspect is no text: name a file with -o, FILE.eval")
         FORMATS[form](source, sys.stdout.buffer)
         return
     if output.is_dir():

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Any
+
+import msgspec
 
 from harness.domain.events import Event
 from harness.domain.ids import TrialKey
+from harness.domain.limits import Limits
+from harness.domain.run import PackRef, PlanRow, RunPlan, RunState
+from harness.domain.spec import AgentRef, Policy
 from harness.domain.verdict import CheckVerdict, Property, Severity, Status, TrialVerdict
+from harness.report.inspect_log import write_inspect
 from harness.report.record import TrialRecord
 
 KEY = TrialKey("desk", "refund", 1)
@@ -73,3 +81,38 @@ def record(kinds: set[str] | None = None, verdict: TrialVerdict | None = VERDICT
         if kinds is None or kind in kinds
     )
     return TrialRecord("run-1", "2026-11-30T10:00:00+00:00", "core 1.0.0", KEY, "desk:1", events, verdict)
+
+
+def plan(trials: int) -> RunPlan:
+    """The plan of a run of these trials."""
+    return RunPlan(
+        created="2026-11-30T10:00:00+00:00",
+        harness="0.1.0",
+        protocols=("1.0",),
+        pack=PackRef("core", "1.0.0", "sha256:aa", "packs/core"),
+        agents=(AgentRef(KEY.agent, "desk:1", "sha256:bb"),),
+        rows=(PlanRow(KEY.agent, KEY.scenario, trials),),
+        seed=7,
+        jobs=2,
+        policy=Policy(),
+        limits=Limits(),
+        run_id="run-1",
+    )
+
+
+def inspect_log() -> bytes:
+    """An Inspect log of the whole trial, of one that lacks each kind of event in turn, and of an empty one."""
+    kinds = list(dict.fromkeys(kind for kind, _, _ in EVENTS))
+    lacking: list[set[str] | None] = [None, *(set(kinds) - {kind} for kind in kinds), set()]
+    records = []
+    for number, kept in enumerate(lacking, 1):
+        key = msgspec.structs.replace(KEY, trial=number)
+        verdict = msgspec.structs.replace(VERDICT, key=key, counts=kept != set())
+        records.append(msgspec.structs.replace(record(kept, verdict), key=key))
+    file = io.BytesIO()
+    write_inspect(file, plan(len(records)), RunState.FINISHED, records)
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(inspect_log())

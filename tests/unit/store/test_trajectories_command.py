@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -38,6 +39,15 @@ def test_a_file_holds_a_trial_a_line(store: Store, tmp_path: Path, call: Call, f
     assert file.read_bytes().isascii()
     if form == "atif":
         assert not any("error" in again for again in validated(documents))
+
+
+def test_an_inspect_log_holds_a_sample_a_trial(store: Store, tmp_path: Path, call: Call) -> None:
+    add_run(store, 1, {"a": "pf", "b": "p"})
+    file = tmp_path / "out.eval"
+    assert call("export", "last", "--to", "inspect", "-o", file, "--store", store.root)[0] == 0
+    with ZipFile(file) as log:
+        samples = sorted(name for name in log.namelist() if name.startswith("samples/"))
+    assert samples == ["samples/a_epoch_1.json", "samples/a_epoch_2.json", "samples/b_epoch_1.json"]
 
 
 def test_a_folder_holds_a_file_a_trial(store: Store, tmp_path: Path, call: Call) -> None:
