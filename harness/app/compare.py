@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from harness.app import baselines, logs
 from harness.app.judge import judge_spec, opened_judge
+from harness.app.noise import floor_for
 from harness.app.scored import yardstick
 from harness.compare.diff import Options, compare
 from harness.compare.gate import gate_of
@@ -69,7 +70,9 @@ def execute(request: CompareRequest) -> Compared:
         runs = [_run_of(request.store, side) for side in sides]
         sides = anyio.run(_all_rescored, request.store, list(zip(sides, runs, strict=True)), spec)
         notes = (f"both sides are scored again, by today's checks and {_judge_name(spec)}",)
-    options = Options(drift=request.drift, agents=_mapping(request.agents), force=request.force, notes=notes)
+    floor, note = floor_for(request.store, sides[1].header)
+    notes += (note,) if note else ()
+    options = Options(request.drift, _mapping(request.agents), request.force, floor, notes)
     return compared(sides[0], sides[1], options)
 
 
@@ -80,7 +83,7 @@ def compared(base: Record, candidate: Record, options: Options) -> Compared:
 
 
 def against_baseline(run: StoredRun, baseline: Record, options: Options) -> Compared:
-    """A run that has just ended against a baseline that was loaded before it began, as `run --baseline` wants it."""
+    """A run that has ended against the record of another or of a baseline."""
     return compared(baseline, baselines.record_of_run(run), options)
 
 
