@@ -49,13 +49,14 @@ def cells(pack: Path, agents: Sequence[str]) -> list[Cell]:
     return [(agent, scenario.id) for scenario in scenarios if not scenario.holdout for agent in names(agents)]
 
 
-def run(request: RunRequest, wanted: Sequence[Cell], console: Console) -> RunOfItems:
-    """One run of the scenarios in `wanted`. KeyboardInterrupt where the user stopped it before its first trial."""
+def run(request: RunRequest, wanted: Sequence[Cell], console: Console) -> RunOfItems | None:
+    """One run of the scenarios in `wanted`. None where the user stopped it before its first trial."""
     ids = tuple(dict.fromkeys(f"id:{scenario}" for _, scenario in wanted))
     whole = {f"id:{scenario}" for _, scenario in cells(request.pack or Path(), request.agents)} == set(ids)
-    view = execute(structs.replace(request, only=() if whole else ids), console)
-    if view is None:
-        raise KeyboardInterrupt
+    done = execute(structs.replace(request, only=() if whole else ids), console)
+    if done is None:
+        return None
+    view = done.view
     stored = Store(request.store).open_run(view.run_id)
     found: dict[Cell, list[TrialVerdict]] = {}
     for verdict in stored.scores():

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from harness import __version__
 from harness.app import packs, wiring
+from harness.app.against import Against
 from harness.app.agents import Fleet, again, gather, gather_probes
 from harness.app.judge import judge_spec
 from harness.app.limits import overridden
@@ -52,6 +53,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     judge_set: tuple[str, ...] = ()
     fail_under: float | None = None
     outputs: Outputs = Outputs()
+    against: Against = Against()
 
 
 JOBS = 4
@@ -130,6 +132,8 @@ def _pack_ref(pack: Pack) -> PackRef:
 
 async def resumed(request: RunRequest, store: Store, say: Say) -> Ready:
     """A run that goes on. UsageError where it would not be the same run."""
+    if request.against.rerun:
+        raise UsageError("--resume and --rerun-flipped do not go together", "resume the run, then compare it")
     stored = store.open_run(request.resume or "")
     plan = stored.plan
     plain = RunRequest()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 
 import anyio
 import structlog
-from msgspec import structs, to_builtins
+from msgspec import Struct, structs, to_builtins
 from rich.console import Console
 
 from harness.app import logs, outputs, owner
+from harness.app.against import Against, flipped_cells, held, loaded, options_for, reruns_of
 from harness.app.clock import MonotonicClock
+from harness.app.compare import Compared
 from harness.app.interrupt import until_interrupted
 from harness.app.judge import opened_judge
 from harness.app.kit import make_kit
@@ -18,8 +22,11 @@ from harness.app.ready import Ready, RunRequest, Say, now, planned, resumed
 from harness.app.secrets import operator_secrets
 from harness.app.selftest import AsSelftest
 from harness.boundary.redaction import Scrubber
+from harness.domain.comparison import Rerun
+from harness.domain.record import Record
 from harness.domain.run import RunPlan
 from harness.domain.spec import TrialSpec
+from harness.domain.verdict import RunVerdict
 from harness.errors import EngineError
 from harness.ports import Engine, Journal
 from harness.report.progress import ProgressView
@@ -30,12 +37,20 @@ from harness.store.run import RunWriter
 from harness.store.scorings import FIRST
 from harness.store.store import Store
 
-__all__ = ["RunRequest", "execute"]
+__all__ = ["Finished", "RunRequest", "execute"]
 
 log = structlog.get_logger()
 
 
-def execute(request: RunRequest, console: Console) -> RunView | None:
+class Finished(Struct, frozen=True):
+    """A run that came to its end: its report, and how it compares with the baseline that was asked for."""
+
+    view: RunView
+    compared: Compared | None = None
+    reruns: tuple[Rerun, ...] = ()
+
+
+def execute(request: RunRequest, console: Console) -> Finished | None:
     """Run, judge and seal; progress goes to `console`. None where the user stopped it before its first trial.
 
     Raises FumehoodError, maybe in a group, where no trial can begin.
@@ -45,11 +60,38 @@ def execute(request: RunRequest, console: Console) -> RunView | None:
     return anyio.run(_execute, request, console)
 
 
-async def _execute(request: RunRequest, console: Console) -> RunView | None:
+async def _execute(request: RunRequest, console: Console) -> Finished | None:
     say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     store = Store(request.store)
+    base = loaded(request.against, request.store)
     ready = await until_interrupted(partial(_ready, request, store, say))
-    return None if ready is None else await _conduct(ready, request, store, console, say)
+    if ready is None:
+        return None
+    done = await _conduct(ready, request, store, console, base)
+    cells = flipped_cells(done.compared) if done.compared is not None and request.against.rerun else {}
+    if not cells:
+        return done
+    say(f"running {len(cells)} flipped scenarios again, {request.against.rerun} times each")
+    again = await _execute(_rerun(ready.stored.plan, request, cells), console)
+    if again is None:
+        return done
+    scores = store.open_run(again.view.run_id).scores(FIRST)
+    return structs.replace(done, reruns=reruns_of(cells, again.view.run_id, scores))
+
+
+def _rerun(plan: RunPlan, request: RunRequest, cells: Iterable[tuple[str, str]]) -> RunRequest:
+    """The same configuration for the flipped scenarios alone, with a seed of its own."""
+    return structs.replace(
+        request,
+        pack=Path(plan.pack.path),
+        trials=request.against.rerun,
+        only=tuple(sorted({f"id:{scenario}" for _, scenario in cells})),
+        holdout=plan.holdout,
+        seed=plan.seed + 1,
+        against=Against(),
+        outputs=outputs.Outputs(),
+        fail_under=None,
+    )
 
 
 async def _ready(request: RunRequest, store: Store, say: Say) -> Ready:
@@ -58,22 +100,33 @@ async def _ready(request: RunRequest, store: Store, say: Say) -> Ready:
     return ready
 
 
-async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Console, say: Say) -> RunView:
+async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Console, base: Record | None) -> Finished:
     stored, stick = ready.stored, ready.stick
     jobs = request.jobs or stored.plan.jobs
     done = len(stored.finished())
     before = f" ({done} done before)" if done else ""
-    say(f"run {stored.run_id}: {stored.plan.planned} trials{before}, {jobs} at once, in {stored.path}")
+    start = f"run {stored.run_id}: {stored.plan.planned} trials{before}, {jobs} at once, in {stored.path}"
+    console.print(start, markup=False, highlight=False, soft_wrap=True)
     with stored.lock():
         writer = RunWriter(stored, Scrubber(operator_secrets()))
         async with opened_judge(stored.plan.judge, store.root, bool(stick.expected)) as judge:
             complete = await _run(ready, writer, jobs, console, judge)
         verdict = stick.verdict(stored.scores(FIRST), request.fail_under)
+        found = None
+        if base is not None:
+            found = _held(ready, request, base, verdict)
+            more = [(reason.code, f"against {base.header.name}: {reason.text}") for reason in found.gate.reasons]
+            verdict = stick.verdict(stored.scores(FIRST), request.fail_under, more)
         writer.seal(now(), complete and not verdict.missing, to_builtins(verdict))
     store.index.record(stored)
     view = stick.view(verdict, stored.scores(FIRST))
     outputs.write(request.outputs, stick, view, lambda: map(stick.counted, stored.scores(FIRST)))
-    return view
+    return Finished(view, found)
+
+
+def _held(ready: Ready, request: RunRequest, base: Record, verdict: RunVerdict) -> Compared:
+    verdicts = map(ready.stick.counted, ready.stored.scores(FIRST))
+    return held(base, ready.stick, verdicts, verdict, options_for(request.against, base, request.store))
 
 
 async def _reap(engine: Engine, say: Say) -> None:

@@ -12,7 +12,7 @@ from harness.domain.run import RunPlan
 from harness.domain.verdict import Property, RunVerdict, Severity, TrialVerdict
 from harness.errors import UsageError
 from harness.report.view import RunView, build_view
-from harness.scoring.bars import judge_run
+from harness.scoring.bars import Finding, judge_run
 
 
 class Yardstick(Struct, frozen=True):
@@ -37,9 +37,11 @@ class Yardstick(Struct, frozen=True):
         checked = always | {check.property for check in checks if check.severity is not Severity.MINOR}
         return {prop: bar for prop, bar in self.pack.bars.items() if prop in checked}
 
-    def verdict(self, verdicts: Iterable[TrialVerdict], fail_under: float | None = None) -> RunVerdict:
-        """What the run comes to by these verdicts of its trials, read once."""
-        return judge_run(self._all_counted(verdicts), self.bars(), self.plan.planned, fail_under)
+    def verdict(
+        self, verdicts: Iterable[TrialVerdict], fail_under: float | None = None, more: Iterable[Finding] = ()
+    ) -> RunVerdict:
+        """What the run comes to by these verdicts of its trials, read once, and what else was found."""
+        return judge_run(self._all_counted(verdicts), self.bars(), self.plan.planned, fail_under, more)
 
     def view(self, verdict: RunVerdict, verdicts: Iterable[TrialVerdict]) -> RunView:
         """The report of the run by these verdicts of its trials, read once."""

@@ -20,6 +20,7 @@ COMMANDS = {
     "image": "Build agent images and check that they speak the protocol.",
     "init": "Write a pack, an agent and a CI workflow that pass as they stand.",
     "judge": "Hold a judge against people's labels.",
+    "noise": "Measure what flips between two runs when nothing was changed.",
     "pack": "Validate and show packs.",
     "report": "Write a stored run as one HTML page.",
     "run": "Run a pack against agents and say yes or no.",

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.options import FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STRICT_CRITICAL
+from harness.cli.options import BASELINES, FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STRICT_CRITICAL
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.app.run import Finished
 
 
 @click.command()
@@ -47,11 +52,21 @@ from harness.cli.options import FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STR
 @JUDGE_SET
 @FAIL_UNDER
 @STRICT_CRITICAL
+@click.option("--baseline", metavar="NAME", help="Compare with this baseline; exit 5 on a regression.")
+@BASELINES
+@click.option("--drift", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="As of fumehood compare.")
+@click.option(
+    "--rerun-flipped",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="N",
+    help="Run what flipped against the baseline N times more, and say which is flaky.",
+)
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit XML, for CI.")
 @click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Also write a summary, for CI.")
 @FORMAT
 @click.pass_context
-def run(ctx: click.Context, /, form: str, junit: Path | None, markdown: Path | None, **given: Any) -> None:
+def run(ctx: click.Context, /, form: str, **given: Any) -> None:
     """Run PACK against agents and say yes or no, by exit code.
 
     \b
@@ -67,19 +82,43 @@ def run(ctx: click.Context, /, form: str, junit: Path | None, markdown: Path | N
 
     from rich.console import Console
 
+    from harness.app.against import Against
     from harness.app.outputs import Outputs
     from harness.app.run import RunRequest, execute
-    from harness.report.text import render_run
-    from harness.report.view import run_json
 
-    request = RunRequest(**given, outputs=Outputs(junit=junit, markdown=markdown))
-    view = execute(request, Console(file=sys.stderr))
-    if view is None:
+    outputs = Outputs(**{name: given.pop(name) for name in ("junit", "markdown")})
+    names = {"baseline": "baseline", "folder": "folder", "drift": "drift", "rerun_flipped": "rerun"}
+    against = Against(**{name: given.pop(option) for option, name in names.items()})
+    request = RunRequest(**given, outputs=outputs, against=against)
+    done = execute(request, Console(file=sys.stderr))
+    if done is None:
         ctx.abort()
     if form == "json":
-        import json
-
-        click.echo(json.dumps(run_json(view), indent=2))
+        _print_json(done)
     else:
-        render_run(view, Console(file=sys.stdout), request.store)
-    ctx.exit(int(view.verdict.exit_code))
+        _print_text(done, Console(file=sys.stdout), request.store)
+    ctx.exit(int(done.view.verdict.exit_code))
+
+
+def _print_json(done: Finished) -> None:
+    import json
+
+    from harness.report.comparison import comparison_json, rerun_json
+    from harness.report.view import run_json
+
+    document = run_json(done.view)
+    if done.compared is not None:
+        document["comparison"] = comparison_json(done.compared.comparison, done.compared.gate, False)
+        document["reruns"] = [rerun_json(rerun) for rerun in done.reruns]
+    click.echo(json.dumps(document, indent=2))
+
+
+def _print_text(done: Finished, console: Console, store: Path) -> None:
+    """The comparison before the report, so that the verdict on the run is the last line."""
+    from harness.report.comparison import render_comparison, render_reruns
+    from harness.report.text import render_run
+
+    if done.compared is not None:
+        render_comparison(done.compared.comparison, done.compared.gate, console, False, True)
+        render_reruns(done.reruns, console)
+    render_run(done.view, console, store)

@@ -154,6 +154,25 @@ class NoiseFloor(Struct, frozen=True, forbid_unknown_fields=True):
     high: float
 
 
+class Rerun(Struct, frozen=True):
+    """A flipped scenario run again, in run `run_id`: `passes` of `n` counted trials. `kind`: how it had flipped."""
+
+    run_id: str
+    agent: str
+    scenario: str
+    kind: PairKind
+    passes: int
+    n: int
+
+    @property
+    def word(self) -> Literal["real", "flaky", "not confirmed", "no trial counted"]:
+        """real: every trial came out as the flip says; not confirmed: none did; flaky: some."""
+        as_flipped = self.n - self.passes if self.kind is PairKind.REGRESSED else self.passes
+        if not self.n:
+            return "no trial counted"
+        return "real" if as_flipped == self.n else "flaky" if as_flipped else "not confirmed"
+
+
 class Difference(Struct, frozen=True):
     """Something other than the trials that is not the same on both sides."""
 

@@ -19,6 +19,7 @@ from harness.domain.comparison import (
     NoiseFloor,
     Pair,
     PairKind,
+    Rerun,
     ToolChange,
 )
 from harness.domain.record import Header
@@ -126,6 +127,26 @@ def _totals(page: Page, comparison: Comparison) -> None:
         after = f"{group.after} of {group.test.n} {interval(*group.test.after, page.dash)}"
         page.line(f"passed: {before} before, {after} after", indent=2)
         page.line(f"{_flips(group, comparison.noise)}{group.reading}", indent=2)
+
+
+def render_reruns(reruns: Sequence[Rerun], console: Console) -> None:
+    """What running the flipped scenarios again says of each flip; nothing where none was."""
+    if not reruns:
+        return
+    page = Page(console)
+    page.line()
+    page.line(f"Flipped scenarios, run again (run {reruns[0].run_id}; the gate is not softened by it)", "bold")
+    for one in reruns:
+        style = "bold red" if one.word == "real" and one.kind is PairKind.REGRESSED else ""
+        page.line(
+            f"{one.agent}/{one.scenario}: {one.kind}, {one.word}: {one.passes} of {one.n} passed", style, indent=2
+        )
+
+
+def rerun_json(rerun: Rerun) -> dict[str, Any]:
+    """Plain JSON, inert, with its word."""
+    found: dict[str, Any] = inert({**msgspec.to_builtins(rerun), "word": rerun.word})
+    return found
 
 
 def _flips(group: Group, noise: NoiseFloor | None) -> str:

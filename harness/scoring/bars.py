@@ -40,6 +40,7 @@ def judge_run(
     bars: Mapping[Property, float],
     planned: int,
     fail_under: float | None = None,
+    more: Iterable[Finding] = (),
 ) -> RunVerdict:
     """What a run comes to. `verdicts`: one per trial (its last attempt), read once; `planned`: trials planned.
 
@@ -47,13 +48,14 @@ def judge_run(
     inconclusive, a scenario has no scored trial, or an agent has more friction than scored trials. 3: a check
     could not be scored, or the pack sets a bar for what nothing was checked on. 1: a bar missed, or a critical
     check failed, which no bar excuses; or fewer than `fail_under` of an agent's scored trials passed.
+    `more`: what was found elsewhere, such as a regression (5).
     """
     tally = Tally()
     for verdict in verdicts:
         tally.add(verdict)
     missing = max(0, planned - tally.trials)
     rates = [rate for name, agent in sorted(tally.agents.items()) for rate in _rates(name, agent, bars)]
-    findings = list(_run_findings(tally, missing))
+    findings = [*more, *_run_findings(tally, missing)]
     for name, agent in sorted(tally.agents.items()):
         findings += _evidence_findings(name, agent)
         findings += _property_findings(name, agent, bars)
