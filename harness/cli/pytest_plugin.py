@@ -99,6 +99,8 @@ class PackNode(pytest.Collector):
             pytest.fail(_words(problem), pytrace=False)
         if problem is not None:
             raise problem
+        if self.done is None:
+            pytest.exit("the run was stopped before its first trial")
 
 
 class ScenarioItem(pytest.Item):
