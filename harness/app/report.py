@@ -10,7 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from harness.app import logs
+from harness.app.baselines import record_of_run
 from harness.app.compare import against_baseline, find
+from harness.app.noise import floor_for
 from harness.app.scored import Yardstick, yardstick
 from harness.compare.diff import Options
 from harness.domain.events import Event
@@ -18,6 +20,7 @@ from harness.domain.ids import TrialKey
 from harness.domain.run import RunPlan, RunState
 from harness.domain.verdict import RunVerdict, TrialVerdict
 from harness.errors import UsageError
+from harness.report.decision import Decided, decision
 from harness.report.html.against import Against
 from harness.report.html.gather import Facts
 from harness.report.html.page import PageSource, Written, write_page
@@ -31,22 +34,37 @@ class ReportRequest(Struct, frozen=True, kw_only=True):
     """What the command line asks for. `against`: a run or a baseline; `scoring` None: the newest."""
 
     run: str
-    output: Path
+    output: Path | None
     store: Path = DEFAULT_ROOT
     against: str | None = None
     scoring: int | None = None
+    decision: Path | None = None
 
 
-def write_report(request: ReportRequest) -> Written:
-    """Write the page, whole or not at all. UsageError where the run, the scoring or the base is not there."""
+def write_report(request: ReportRequest) -> Written | None:
+    """Write what is asked for, whole or not at all; None: no page was. UsageError where run, scoring or base is not."""
     logs.configure()
+    if request.output is None and request.decision is None:
+        raise UsageError("nothing to write", "give -o FILE.html, --decision FILE.md, or both")
     run = Store(request.store).open_run(request.run)
     against = _against(request, run) if request.against is not None else None
     source = page_source(run, request.store, request.scoring)
     if against is not None:
         source = msgspec.structs.replace(source, against=against)
+    if request.decision is not None:
+        with output_file(request.decision) as file:
+            file.write(decision(_decided(run, source)).encode())
+    if request.output is None:
+        return None
     with output_file(request.output) as file:
         return write_page(source, file)
+
+
+def _decided(run: StoredRun, source: PageSource) -> Decided:
+    against = source.against
+    agents = tuple((agent.name, agent.digest) for agent in run.plan.agents)
+    compared = (against.comparison, against.gate) if against is not None else (None, None)
+    return Decided(source.view, agents, run.seal_digest(), *compared)
 
 
 def _against(request: ReportRequest, run: StoredRun) -> Against:
@@ -54,7 +72,8 @@ def _against(request: ReportRequest, run: StoredRun) -> Against:
     if request.scoring is not None:
         raise UsageError("--against compares the newest scorings", "leave --scoring out, or --against")
     base = find(request.store, None, request.against or "")
-    compared = against_baseline(run, base, Options())
+    floor, note = floor_for(request.store, record_of_run(run).header)
+    compared = against_baseline(run, base, Options(noise=floor, notes=(note,) if note else ()))
     store = Store(request.store)
     if base.header.run_id not in store.ids():
         return Against(compared.comparison, compared.gate)
