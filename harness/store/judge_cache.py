@@ -25,6 +25,10 @@ PRAGMA user_version = {_VERSION};
 """
 
 
+class NotACache(sqlite3.DatabaseError):
+    """The file is a database, but not a cache of this version; caught here like any other that is not usable."""
+
+
 class JudgeCacheFile:
     """A `harness.ports.JudgeCache`, for several processes and threads at once; the file is its owner's alone (0600).
 
@@ -89,7 +93,7 @@ class JudgeCacheFile:
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    """Make the table in an empty file. Raises sqlite3.DatabaseError for a file that is not a cache of this version."""
+    """Make the table in an empty file. Raises NotACache for what it is not, and what SQLite raises."""
     database.text_factory = _text
     if _marks(database) != (_OURS, _VERSION):
         database.execute("BEGIN IMMEDIATE")  # one of several processes makes it, the others find it
@@ -98,7 +102,7 @@ def _prepare(database: sqlite3.Connection) -> None:
             for statement in _SCHEMA.split(";"):
                 database.execute(statement)
         elif marks != (_OURS, _VERSION):
-            raise sqlite3.DatabaseError("the file is no judge cache of this version; delete it or name another")
+            raise NotACache("the file is no judge cache of this version; delete it or name another")
         database.execute("COMMIT")
         database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=NORMAL")
