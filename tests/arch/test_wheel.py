@@ -51,6 +51,12 @@ def test_guard_templates_and_type_markers_are_in_it(wheel: frozenset[str]) -> No
     assert {"harness/engines/guard.c", "harness/py.typed", "protocol/py.typed", *templates} - wheel == set()
 
 
+def test_the_page_of_the_html_report_is_in_it(wheel: frozenset[str]) -> None:
+    wanted = data_files("harness/report/html/templates") | data_files("harness/report/html/static")
+    assert {"harness/report/html/templates/page.html.j2", "harness/report/html/static/style.css"} <= wanted
+    assert wanted - wheel == set()
+
+
 def test_nothing_else_is_in_it(wheel: frozenset[str]) -> None:
     tops = {Path(name).parts[0] for name in wheel}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"harness", "protocol"}

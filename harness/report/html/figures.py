@@ -66,16 +66,19 @@ class _Axis:
         self.scale = "logarithmic" if self._log else "linear"
         self.start = everything[0] if self._log else 0.0
         self.stop = everything[-1]
+        if self._log:
+            self._low = math.log(self.start)
+            self._span = math.log(self.stop) - self._low
 
     def place(self, value: float) -> float:
         """0 to 1."""
         if self._log:
-            return math.log(value / self.start) / math.log(self.stop / self.start)
+            return (math.log(value) - self._low) / self._span
         return value / self.stop
 
     def value(self, place: float) -> float:
         if self._log:
-            return self.start * math.pow(self.stop / self.start, place)
+            return math.exp(self._low + self._span * place)
         return self.stop * place
 
 

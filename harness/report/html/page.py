@@ -60,7 +60,6 @@ def write_page(source: PageSource, out: BinaryIO, limit: int = MAX_TRANSCRIPTS) 
         chunks = ChunkWriter(spool)
         gathered = Gathered(source.plan, source.facts)
         trials, left_out = _transcripts(source, gathered, chunks, limit)
-        chunks.flush()
         beside = ChunkWriter(spool, "b")
         pairs = base_transcripts(source.against, beside) if source.against is not None else {}
         values = _values(source, gathered, left_out, pairs)
@@ -87,6 +86,7 @@ def _transcripts(source: PageSource, gathered: Gathered, chunks: ChunkWriter, li
                 left_out += 1
                 continue
             gathered.locate(verdict.key, chunks.add(record(verdict, source.events(verdict.key))))
+        chunks.flush()
     return trials, left_out
 
 

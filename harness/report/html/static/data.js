@@ -11,7 +11,8 @@ const scenarioOf = (row) => INDEX.scenarios[row[SCENARIO]];
 const markOf = (row) => INDEX.marks[row[MARK]];
 const textOf = (row, column) => INDEX.texts[row[column]];
 const keyOf = (row) => `${agentOf(row)}/${scenarioOf(row)[0]}/${row[TRIAL]}`;
-const hrefOf = (row, line) => `#trial=${keyOf(row)}${line ? `&line=${line}` : ""}`;
+const inLink = (key) => encodeURIComponent(key).replace(/%2F/g, "/");
+const hrefOf = (row, line) => `#trial=${inLink(keyOf(row))}${line ? `&line=${line}` : ""}`;
 const NUMBER_OF = new Map(ROWS.map((row, i) => [keyOf(row), i]));
 
 const whole = document.readyState === "loading"

@@ -48,7 +48,7 @@ function backToOverview() {
 function openNeighbour(by) {
   if (view.paired) {
     const key = PAIR_KEYS[PAIR_KEYS.indexOf(keyOf(ROWS[view.number])) + by];
-    if (key) location.hash = `#pair=${key}`;
+    if (key) location.hash = `#pair=${inLink(key)}`;
     return;
   }
   const here = list.shown.indexOf(view.number);

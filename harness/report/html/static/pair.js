@@ -25,7 +25,7 @@ async function drawPair(row) {
 function side(title, key, record, row, prefix, problem) {
   const head = el("h2", {}, title, " ", say(el("span", { class: "muted mono" }), key));
   if (!record) return el("div", {}, head, say(el("p", { class: "notice" }), missingNote(row, problem)));
-  const href = (line) => `#pair=${keyOf(row)}&line=${prefix}${line}`;
+  const href = (line) => `#pair=${inLink(keyOf(row))}&line=${prefix}${line}`;
   const verdict = record.v;
   const end = el("div", { class: `ending ${verdict.passed ? "pass" : "fail"}` }, mark(verdict.passed ? "pass" : "fail", false, verdict.passed ? "passed" : "failed"), " ", named(verdict.end), say(el("div", {}), verdict.reason));
   return el("div", {}, head, end, checksCard(verdict, href), conversation(record, row, prefix, href));

@@ -15,7 +15,7 @@ async function drawTrial(row, line) {
     el("span", { class: "outcome" }, mark(name, row[CRITICAL]), `${WORDS[name]}${row[CRITICAL] ? ", critical" : ""}`),
     el("span", { class: "muted" }, [family, bucket].filter(Boolean).join(" · ")),
     el("span", { class: "spacer" }),
-    Object.hasOwn(PAIRS, keyOf(row)) ? el("a", { href: `#pair=${keyOf(row)}` }, "beside its base") : null,
+    Object.hasOwn(PAIRS, keyOf(row)) ? el("a", { href: `#pair=${inLink(keyOf(row))}` }, "beside its base") : null,
     button("Previous (k)", () => openNeighbour(-1)), button("Next (j)", () => openNeighbour(1)));
   const ending = el("div", { class: `ending ${name}` });
   const body = el("div", {}, el("p", { class: "none" }, "Unpacking the transcript."));
