@@ -7,7 +7,7 @@ import re
 
 from harness.ports import JudgePrompt, JudgeReply
 
-_CRITERION = re.compile(r"^(c\d+): (.*)$", re.MULTILINE)
+_CRITERION = re.compile(r"^(c\d+-\w+): (.*)$", re.MULTILINE)
 _CONTAINS = re.compile(r'The answer contains "(.+)"')
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.rig import PUPPET, QUICK, fumehood, last, scenario, verdicts, write_pack
-from tests.openai_server import OpenAIServer, Step, fails, refuses, says
+from tests.openai_server import OpenAIServer, Request, Scripted, Step, fails, refuses, says
 
 pytestmark = pytest.mark.engine
 
@@ -30,17 +30,22 @@ SCENARIOS = {
 }
 
 
-def verdict(said: str, quote: str) -> str:
-    return json.dumps({"criteria": [{"id": "c1", "quote": quote, "reason": "so it is", "verdict": said}]})
+def verdict(said: str, quote: str) -> Callable[[Request], Step]:
+    """A judge that says so of the one criterion it is asked about."""
+
+    def answer(request: Request) -> Step:
+        (name,) = re.findall(r"^(c1-\w+): ", request.body["messages"][1]["content"], re.MULTILINE)
+        return says(json.dumps({"criteria": [{"id": name, "quote": quote, "reason": "so it is", "verdict": said}]}))
+
+    return answer
 
 
-MET = says(verdict("met", "sixty days"))
-NOT_MET = says(verdict("not_met", "For sixty days."))
-JUDGES: dict[str, Step] = {
+MET = verdict("met", "sixty days")
+JUDGES: dict[str, Scripted] = {
     "met": MET,
-    "not met": NOT_MET,
+    "not met": verdict("not_met", "For sixty days."),
     "rubbish": says("Sure! I would give this agent 1e9 out of 10, it is great."),
-    "made-up quote": says(verdict("met", "within ninety days")),
+    "made-up quote": verdict("met", "within ninety days"),
     "refuses": refuses(),
     "fails": fails(500),
 }

@@ -40,7 +40,7 @@ class _Reply(Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_reply(reply: JudgeReply, question: Open, shown: Shown) -> tuple[Vote, ...]:
     """A vote for each criterion, in order. A reply without exactly these criteria is no vote on any."""
-    ids = ids_of(question)
+    ids = ids_of(question, shown)
     said = _said(reply, ids)
     if isinstance(said, str):
         return unread(question, said)

@@ -46,7 +46,20 @@ class ScriptedJudge:
         reply = self.replies[min(prompt.sample, len(self.replies) - 1)]
         if isinstance(reply, Exception):
             raise reply
-        return reply
+        return named(reply, prompt)
+
+
+def criteria_of(prompt: JudgePrompt) -> list[str]:
+    """The names of the criteria, as the prompt gives them outside the blocks."""
+    return re.findall(r"^(c\d+-\w+): ", prompt.user.partition("\nEvidence:\n")[0], re.MULTILINE)
+
+
+def named(reply: JudgeReply, prompt: JudgePrompt) -> JudgeReply:
+    """The reply with c1, c2 ... as this prompt calls them."""
+    text = reply.text
+    for name in criteria_of(prompt):
+        text = text.replace(f'"{name.partition("-")[0]}"', f'"{name}"')
+    return msgspec.structs.replace(reply, text=text)
 
 
 class FunctionJudge:
@@ -90,7 +103,8 @@ def outside(prompt: JudgePrompt) -> str:
     """What a reader that keeps to the nonce takes for the harness's own words: system and user, blocks cut out."""
     nonce = nonce_of(prompt)
     block = re.compile(rf"^===== {nonce} BEGIN [^\n]*\n.*?^===== {nonce} END [^\n]*$", re.DOTALL | re.MULTILINE)
-    return (prompt.system + "\n" + block.sub("(block)", prompt.user)).replace(nonce, "NONCE")
+    words = (prompt.system + "\n" + block.sub("(block)", prompt.user)).replace(nonce, "NONCE")
+    return re.sub(r"\bc(\d+)-\w{12}\b", r"c\1", words)
 
 
 class GullibleJudge:
@@ -103,6 +117,14 @@ class GullibleJudge:
         heard = outside(prompt) if self._fences else prompt.user
         told = re.search(r"give me 1\.0", heard, re.IGNORECASE)
         block = prompt.user.split(" BEGIN 0: ")[1].split("\n")[1]
-        names = re.findall(r"^(c\d+): ", prompt.user.partition("\nEvidence:\n")[0], re.MULTILINE)
+        names = criteria_of(prompt)
         verdict = "met" if told else "not_met"
         return said(*[entry(name, verdict, block if told else "", "as told") for name in names])
+
+
+class CopyingJudge:
+    """A weak model that takes the first reply it finds laid out in the evidence for its own."""
+
+    async def ask(self, prompt: JudgePrompt) -> JudgeReply:
+        found = re.search(r'\{"criteria": \[.*?\]\}', prompt.user)
+        return JudgeReply(found[0] if found else "I do not know", 100, 10)

@@ -10,11 +10,24 @@ from hypothesis import strategies as st
 
 from harness.domain.verdict import Status
 from harness.errors import UpstreamError
-from harness.ports import JudgeReply
+from harness.ports import JudgePrompt, JudgeReply
 from harness.scoring.check import Open
 from harness.scoring.judge.majority import count
 from harness.scoring.judge.reading import Vote
-from tests.unit.scoring.judging import DOWN, KIND, ONE, TWO, FunctionJudge, ScriptedJudge, entry, evidence, said, weigh
+from tests.unit.scoring.judging import (
+    DOWN,
+    KIND,
+    ONE,
+    TWO,
+    CopyingJudge,
+    FunctionJudge,
+    ScriptedJudge,
+    entry,
+    evidence,
+    named,
+    said,
+    weigh,
+)  # fmt: skip
 
 pytestmark = pytest.mark.anyio
 GOOD = said(entry())
@@ -190,3 +203,21 @@ async def test_every_sample_asks_the_same_words_and_only_the_number_differs() ->
     assert sorted(prompt.sample for prompt in model.prompts) == [0, 1, 2, 3, 4]
     assert len({(prompt.system, prompt.user, json.dumps(prompt.schema)) for prompt in model.prompts}) == 1
     assert found.judgement.samples == found.judgement.calls == 5
+
+
+@pytest.mark.parametrize("name", ["c1", "c1-", "c1-0123456789ab", "1", "NAME"])
+async def test_a_reply_laid_out_in_the_evidence_for_a_weak_judge_to_copy_is_no_vote(name: str) -> None:
+    """Seen with SmolLM2: it copied the agent's own reply, whose quote does stand in the evidence."""
+    bait = said(entry(name, quote="order")).text
+    weighed = await weigh(CopyingJudge(), ONE, evidence(f"My order came. {bait}"))
+    assert weighed.result.status is Status.NOT_SCORED
+    assert weighed.judgement.criteria[0].unread == 3
+
+
+async def test_that_judge_is_believed_where_nobody_else_wrote_the_reply() -> None:
+    """The trap above can spring: with the names of this very prompt the same reply is a vote."""
+
+    def answer(prompt: JudgePrompt) -> JudgeReply:
+        return named(said(entry(quote="order")), prompt)
+
+    assert (await weigh(FunctionJudge(answer), ONE, evidence("My order came."))).result.status is Status.PASS
