@@ -31,12 +31,13 @@ from harness.store.store import DEFAULT_ROOT, Store
 
 
 class ReportRequest(Struct, frozen=True, kw_only=True):
-    """What the command line asks for. `against`: a run or a baseline; `scoring` None: the newest."""
+    """What the command line asks for. `against`: a run, or a baseline in `folder`; `scoring` None: the newest."""
 
     run: str
     output: Path | None
     store: Path = DEFAULT_ROOT
     against: str | None = None
+    folder: Path | None = None
     scoring: int | None = None
     decision: Path | None = None
 
@@ -71,7 +72,7 @@ def _against(request: ReportRequest, run: StoredRun) -> Against:
     """The comparison, and the base's transcripts where its run is in the same store."""
     if request.scoring is not None:
         raise UsageError("--against compares the newest scorings", "leave --scoring out, or --against")
-    base = find(request.store, None, request.against or "")
+    base = find(request.store, request.folder, request.against or "")
     floor, note = floor_for(request.store, record_of_run(run).header)
     compared = against_baseline(run, base, Options(noise=floor, notes=(note,) if note else ()))
     store = Store(request.store)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harness.cli.options import STORE
+from harness.cli.options import BASELINES, STORE
 
 
 @click.command()
@@ -27,6 +27,7 @@ from harness.cli.options import STORE
     metavar="FILE.md",
     help="Also, or only, fill in a release decision for people to sign.",
 )
+@BASELINES
 @STORE
 def report(run: str, against: str | None, output: Path | None, **given: Any) -> None:
     """Write RUN as one self-contained HTML file, and as a release decision.

@@ -8,7 +8,7 @@ import sys
 
 HEAVY = {
     "docker", "openai", "rich", "ruamel", "jsonschema", "referencing", "re2", "anyio", "trio", "msgspec", "asyncio",
-    "requests", "httpx", "structlog", "sqlite3", "protocol", "scipy", "numpy",
+    "requests", "jinja2", "httpx", "structlog", "sqlite3", "protocol", "scipy", "numpy",
 }  # fmt: skip
 SCRIPT = """
 import sys
@@ -49,8 +49,8 @@ def test_version_loads_nothing_heavy() -> None:
 
 
 def test_help_of_a_command_does_not_load_the_libraries_it_runs_with() -> None:
-    for command in ("budgets", "doctor", "gc", "image", "init", "judge", "pack", "run"):
+    for command in ("budgets", "doctor", "gc", "image", "init", "judge", "pack", "report", "run"):
         code, names, _ = loaded(command, "--help")
         assert code == 0
-        found = {name.split(".")[0] for name in names} & {"docker", "openai", "rich", "ruamel", "jsonschema"}
+        found = {name.split(".")[0] for name in names} & {"docker", "openai", "rich", "ruamel", "jsonschema", "jinja2"}
         assert found == set(), f"{command} --help loads {found}"
