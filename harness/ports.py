@@ -12,6 +12,7 @@ from harness.domain.limits import Limits
 from harness.domain.outcome import Breach
 from harness.domain.pack import CheckSpec
 from harness.domain.spec import Policy
+from harness.domain.workspace import Taken, WorkArea
 
 
 class ImageInfo(Struct, frozen=True):
@@ -33,6 +34,8 @@ class ContainerSpec(Struct, frozen=True):
 
     `env` is the whole environment inside, `scratch` the path that may be written without notice,
     `dirs` the folders made there before the agent starts, `writable` every path that is a sized tmpfs.
+    `workspace` is a folder directly below `scratch`, whose size and memory are on top of the limits; `workdir` is
+    where the command starts, the image's own place where it is empty.
     """
 
     image: ImageInfo
@@ -43,6 +46,8 @@ class ContainerSpec(Struct, frozen=True):
     scratch: str
     dirs: tuple[str, ...]
     writable: tuple[str, ...]
+    workspace: WorkArea | None = None
+    workdir: str = ""
 
 
 class Chunk(Struct, frozen=True):
@@ -72,7 +77,8 @@ class ExitInfo(Struct, frozen=True):
     `reported` is False where the guard left no word (the container was killed from outside): then `signal` is
     derived from codes above 128. `observed` is False where it could not watch system calls: then the lists
     are empty because nobody looked. `stopped`: told to end from outside the container, by us or another. Memory
-    in bytes, -1: unknown.
+    in bytes, -1: unknown. `workspace`: what was taken out of it; None where none was wanted, or nothing came.
+    `not_started`: why the command could not be executed at all, empty where it was.
     """
 
     code: int
@@ -87,12 +93,19 @@ class ExitInfo(Struct, frozen=True):
     connects: tuple[ConnectAttempt, ...] = ()
     dropped: int = 0
     stopped: bool = False
+    workspace: Taken | None = None
+    not_started: str = ""
 
 
 class Container(Protocol):
     """One running container, used once. Every call is bounded by `Limits.engine_call_ms`."""
 
     id: str
+
+    @property
+    def ended(self) -> bool:
+        """True once the agent is known to be gone: what still comes is its workspace and the report."""
+        ...
 
     async def receive(self) -> Chunk | None:
         """Next bytes of stdout or stderr; None at the end of both. Raises ContainerLost if the stream breaks."""

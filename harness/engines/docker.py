@@ -18,11 +18,13 @@ from docker import APIClient
 from docker import errors as docker_errors
 
 from harness.domain.ids import OWNER_LABEL
+from harness.domain.workspace import WorkArea
 from harness.engines.client import mapped_errors
 from harness.engines.frames import FrameReader
 from harness.engines.guard import ReportFinder, exit_info
 from harness.engines.hardening import container_body
 from harness.engines.prepared import NAME_PREFIX, Prepared, describe, fresh_name, prepare, prune_prepared
+from harness.engines.workspace import MAX_ARCHIVE, pack_files
 from harness.errors import ContainerLost, EngineError, EngineTimeout, ImageInvalid
 from harness.ports import Chunk, ContainerSpec, ExitInfo, ImageInfo
 
@@ -79,6 +81,9 @@ class DockerEngine:
             ]
             stream = await call("attach", call=lambda: _attach(self._api, ident))
             await call("start", call=lambda: self._api.start(ident))
+            container = DockerContainer(self._api, ident, stream, nonce.encode(), spec)
+            if spec.workspace:
+                await _put_in(container, spec.workspace, spec.limits.engine_call_ms)
             started = True
         except ContainerLost:
             self._prepared.pop(spec.image.digest, None)  # its copy may have been deleted: the next try makes it again
@@ -87,7 +92,7 @@ class DockerEngine:
             if not started:
                 with anyio.CancelScope(shield=True):
                     await self._discard(ident, spec)
-        return DockerContainer(self._api, ident, stream, nonce.encode(), spec.limits.engine_call_ms)
+        return container
 
     async def _discard(self, ident: str, spec: ContainerSpec) -> None:
         """Remove what a failed or cancelled start left; when cancelled inside create, its id is not known yet."""
@@ -110,6 +115,15 @@ class DockerEngine:
     async def prune(self, dry_run: bool = False) -> Sequence[str]:
         """Remove the guarded copies of images that are no longer there; their tags."""
         return await _bounded("image prune", self._call_ms, lambda: prune_prepared(self._api, dry_run))
+
+
+async def _put_in(container: DockerContainer, area: WorkArea, limit_ms: int) -> None:
+    """Hand the guard its files. One that is gone already says why when its exit is read."""
+    try:
+        with contextlib.suppress(BrokenPipeError), anyio.fail_after(limit_ms / 1000):
+            await container.send(pack_files(area.files))
+    except TimeoutError as error:
+        raise EngineTimeout(f"the workspace was not taken in within {limit_ms} ms") from error
 
 
 def _find(api: APIClient, labels: Any) -> list[str]:
@@ -144,15 +158,19 @@ def _remove(api: APIClient, ident: str) -> None:
 class DockerContainer:
     """`ports.Container`: one started container and its attach stream."""
 
-    def __init__(self, api: APIClient, ident: str, stream: socket.socket, nonce: bytes, call_ms: int) -> None:
+    def __init__(self, api: APIClient, ident: str, stream: socket.socket, nonce: bytes, spec: ContainerSpec) -> None:
         self.id = ident
         self._api = api
         self._stream = stream
-        self._call_ms = call_ms
+        self._call_ms = spec.limits.engine_call_ms
         self._frames = FrameReader()
-        self._finder = ReportFinder(nonce)
+        self._finder = ReportFinder(nonce, MAX_ARCHIVE if spec.workspace and spec.workspace.take_out else 0)
         self._ready: deque[Chunk] = deque()
         self._ended = False
+
+    @property
+    def ended(self) -> bool:
+        return self._ended or self._finder.report is not None
 
     async def receive(self) -> Chunk | None:
         while not self._ready:

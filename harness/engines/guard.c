@@ -15,9 +15,13 @@
  *   G_USER   `uid:gid` it must be, and no other group
  *   G_DIRS   folders to make       G_FREE  path prefixes not worth reporting, both separated by ':'
  *   G_SCRATCH  the scratch mount   G_GRACE_MS  from TERM to KILL
+ *   G_CWD    where the agent starts, if not where we do
+ *   G_WORK   the workspace to make, G_WORK_IN: so many bytes on stdin, before all others, are its files
+ *   G_WORK_OUT  `entries:bytes:depth` taken out of it at most, ahead of the report; not set: nothing is
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -395,7 +399,191 @@ static int scratch_full(const char *path) {
     return v.f_bfree == 0 || (v.f_files && v.f_ffree == 0);
 }
 
+/* ---- the workspace: in before the agent starts, out when nothing but us is alive ---- */
+
+#define MAX_WORK_PATH 1001 /* with its closing 0 */
+#define MAX_LEFT_OUT 200   /* listed; the rest is counted */
+
+static int read_all(void *into, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t n = read(0, (char *)into + done, size - done);
+        if (n == 0 || (n < 0 && errno != EINTR)) return -1;
+        if (n > 0) done += (size_t)n;
+    }
+    return 0;
+}
+
+static int write_all(int fd, const void *from, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(fd, (const char *)from + done, size - done);
+        if (n <= 0 && errno != EINTR) return -1;
+        if (n > 0) done += (size_t)n;
+    }
+    return 0;
+}
+
+static unsigned long long get_number(const unsigned char *at, int width) {
+    unsigned long long value = 0;
+    while (width--) value = value << 8 | *at++;
+    return value;
+}
+
+static void put_number(FILE *out, unsigned long long value, int width) {
+    while (width--) fputc((int)(value >> (8 * width) & 0xff), out);
+}
+
+/* One file from stdin, which is still the harness's alone: [path length 4][mode 1][size 8][path][content]. */
+static long long take_in_one(const char *root) {
+    unsigned char head[13];
+    char path[MAX_PATH + MAX_WORK_PATH], block[65536];
+    if (read_all(head, sizeof head)) return -1;
+    size_t length = get_number(head, 4);
+    unsigned long long size = get_number(head + 5, 8), left = size;
+    int n = snprintf(path, sizeof path, "%s/", root);
+    if (!length || length >= MAX_WORK_PATH || read_all(path + n, length)) return -1;
+    path[(size_t)n + length] = 0;
+    for (char *p = path + n; (p = strchr(p, '/')); p++) {
+        *p = 0;
+        mkdir(path, 0755);
+        *p = '/';
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, head[4] ? 0755 : 0644);
+    if (fd < 0) return -1;
+    for (size_t part; left; left -= part) {
+        part = left < sizeof block ? left : sizeof block;
+        if (read_all(block, part) || write_all(fd, block, part)) break;
+    }
+    close(fd);
+    return left ? -1 : (long long)(sizeof head + length + size);
+}
+
+static int take_in(const char *root, long long size) {
+    if (mkdir(root, 0755)) return -1;
+    while (size > 0) {
+        long long used = take_in_one(root);
+        if (used < 0) return -1;
+        size -= used;
+    }
+    return size;
+}
+
+static long entries_left, bytes_left, depth_left;
+static unsigned long long left_out;
+static int whole = 1;
+
+static void put_entry(FILE *out, int kind, int mark, unsigned long long size, const char *path) {
+    size_t length = strlen(path);
+    fputc(kind, out);
+    put_number(out, length, 4);
+    fputc(mark, out);
+    put_number(out, size, 8);
+    fwrite(path, 1, length, out);
+}
+
+static void leave_out(FILE *out, int why, long long size, const char *path) {
+    if (left_out++ < MAX_LEFT_OUT) put_entry(out, 'X', why, (unsigned long long)size, path);
+    if (why == 'r') whole = 0; /* what is in it is not known */
+}
+
+/* Ours by owner, so that a mode that shuts us out can be changed. Nobody else is alive who could swap the entry. */
+static int open_entry(int dir, const char *name, const struct stat *st, int flags) {
+    mode_t need = S_ISDIR(st->st_mode) ? 0500 : 0400;
+    if ((st->st_mode & need) != need) fchmodat(dir, name, (st->st_mode & 07777) | need, 0);
+    return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
+}
+
+static void take_out_file(FILE *out, int dir, const char *name, const struct stat *st, const char *path) {
+    char block[65536];
+    if (st->st_size > bytes_left) {
+        leave_out(out, 'h', st->st_size, path);
+        return;
+    }
+    int fd = open_entry(dir, name, st, 0);
+    if (fd < 0) {
+        leave_out(out, 'r', st->st_size, path);
+        return;
+    }
+    put_entry(out, 'F', (st->st_mode & 0100) != 0, (unsigned long long)st->st_size, path);
+    bytes_left -= st->st_size;
+    int fine = 1;
+    for (off_t left = st->st_size; left;) { /* so many bytes were announced, so many are sent */
+        size_t part = left < (off_t)sizeof block ? (size_t)left : sizeof block;
+        ssize_t n = fine ? read(fd, block, part) : (ssize_t)part;
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            fine = 0;
+            memset(block, 0, sizeof block);
+            continue;
+        }
+        fwrite(block, 1, (size_t)n, out);
+        left -= n;
+    }
+    close(fd);
+    fputc(fine, out);
+}
+
+static void take_out_folder(FILE *out, int fd, char *path, size_t length) {
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0) close(fd);
+        leave_out(out, 'r', 0, path);
+        return;
+    }
+    for (struct dirent *e; (e = readdir(dir));) {
+        struct stat st;
+        const char *name = e->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
+        if (entries_left-- <= 0) {
+            whole = 0;
+            break;
+        }
+        size_t more = strlen(name) + (length > 0);
+        if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
+            leave_out(out, 'r', 0, path);
+            continue;
+        }
+        if (length + more >= MAX_WORK_PATH) {
+            leave_out(out, 'n', 0, path);
+            continue;
+        }
+        sprintf(path + length, "%s%s", length ? "/" : "", name);
+        if (S_ISLNK(st.st_mode)) leave_out(out, 'l', 0, path);
+        else if (S_ISREG(st.st_mode)) take_out_file(out, fd, name, &st, path);
+        else if (!S_ISDIR(st.st_mode)) leave_out(out, 's', 0, path);
+        else if (depth_left <= 1) leave_out(out, 'd', 0, path);
+        else {
+            depth_left--;
+            take_out_folder(out, open_entry(fd, name, &st, O_DIRECTORY), path, length + more);
+            depth_left++;
+        }
+        path[length] = 0;
+    }
+    closedir(dir);
+}
+
+/* The nonce, 'W', entries ('F': [path length 4][executable 1][size 8][path][content][1: read whole], 'X': the same
+ * head with a reason for a mode, and the path), then 'E', how many were left out, and whether nothing else is there. */
+static int take_out(const char *nonce, const char *root, const char *caps) {
+    char path[MAX_WORK_PATH] = "";
+    struct stat st;
+    if (sscanf(caps, "%ld:%ld:%ld", &entries_left, &bytes_left, &depth_left) != 3) return 0;
+    fcntl(2, F_SETFL, fcntl(2, F_GETFL) & ~O_NONBLOCK); /* shared with the agent, which may have set it */
+    FILE *out = fdopen(dup(2), "w");
+    if (!out) return 0;
+    fprintf(out, "%sW", nonce);
+    /* Its last name alone is in the agent's hand: the scratch mount above it cannot be moved. */
+    if (!lstat(root, &st) && S_ISDIR(st.st_mode))
+        take_out_folder(out, open_entry(AT_FDCWD, root, &st, O_DIRECTORY), path, 0);
+    fputc('E', out);
+    put_number(out, left_out, 8);
+    fputc(whole, out);
+    fclose(out);
+    return 1;
+}
+
 /* ---- the report ---- */
+
+static int put_in = 1, not_executed;
 
 static void put_table(FILE *out, const char *name, struct entry *table, int n) {
     fprintf(out, ",\"%s\":[", name);
@@ -412,21 +600,17 @@ static void report(const char *nonce, int status, int full, int seen, int stoppe
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return;
-    fprintf(out, "%s{\"code\":%d,\"signal\":%d,\"oom\":%ld,\"pids\":%ld,\"full\":%d,\"peak\":%ld,\"seen\":%d,\"stopped\":%d,\"dropped\":%ld",
+    fprintf(out, "%s{\"code\":%d,\"signal\":%d,\"oom\":%ld,\"pids\":%ld,\"full\":%d,\"peak\":%ld,\"seen\":%d,\"stopped\":%d,\"dropped\":%ld,\"in\":%d,\"exec\":%d",
             nonce, WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
             either("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),
             either("/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events", "max"), full,
-            either("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes", ""), seen, stopped, dropped);
+            either("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes", ""), seen, stopped, dropped, put_in, not_executed);
     put_table(out, "writes", writes, n_writes);
     put_table(out, "connects", connects, n_connects);
     fputs("}\n", out);
     fclose(out);
     fcntl(2, F_SETFL, fcntl(2, F_GETFL) & ~O_NONBLOCK); /* shared with the agent, which may have set it */
-    for (size_t done = 0; done < size;) {
-        ssize_t n = write(2, text + done, size - done);
-        if (n <= 0 && errno != EINTR) break;
-        if (n > 0) done += (size_t)n;
-    }
+    write_all(2, text, size);
 }
 
 static int kill_all_and_reap(pid_t agent, int status, int ended) {
@@ -462,13 +646,20 @@ int main(int argc, char **argv) {
     }
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     char *nonce = take("G_NONCE"), *keep = take("G_KEEP"), *dirs = take("G_DIRS"), *prefixes = take("G_FREE");
-    char *scratch = take("G_SCRATCH"), *grace = take("G_GRACE_MS"), *user = take("G_USER");
+    char *scratch = take("G_SCRATCH"), *grace = take("G_GRACE_MS"), *user = take("G_USER"), *cwd = take("G_CWD");
+    char *work = take("G_WORK"), *work_in = take("G_WORK_IN"), *work_out = take("G_WORK_OUT");
     if (!is_user(user)) {
         fprintf(stderr, "the image's /etc/passwd or /etc/group make another user or group of %s\n", user);
         report(nonce, 126 << 8, 0, 1, 0);
         return 126;
     }
     make_dirs(dirs);
+    if (*work && take_in(work, atoll(work_in))) {
+        fprintf(stderr, "the workspace cannot be put in: %s\n", strerror(errno));
+        put_in = 0;
+        report(nonce, 71 << 8, 0, 1, 0);
+        return 71;
+    }
     for (char *save = NULL, *p = strtok_r(prefixes, ":", &save); p && n_free < 64; p = strtok_r(NULL, ":", &save))
         free_prefixes[n_free++] = p;
 
@@ -491,9 +682,11 @@ int main(int argc, char **argv) {
         setsid();
         send_fd(pair[1], install_filter());
         environ = env;
-        execvpe(argv[1], argv + 1, env);
-        dprintf(2, "exec %s: %s\n", argv[1], strerror(errno));
-        _exit(errno == ENOENT ? 127 : 126);
+        if (!*cwd || !chdir(cwd)) execvpe(argv[1], argv + 1, env);
+        int err = errno;
+        send(pair[1], &err, sizeof err, MSG_NOSIGNAL); /* closed by a successful exec: no agent can say this */
+        dprintf(2, "exec %s: %s\n", argv[1], strerror(err));
+        _exit(err == ENOENT ? 127 : 126);
     }
     close(pair[1]);
     int listener = receive_fd(pair[0]);
@@ -530,6 +723,8 @@ int main(int argc, char **argv) {
     int full = scratch_full(scratch);
     if (listener >= 0) close(listener); /* calls still waiting on us fail instead of blocking */
     status = kill_all_and_reap(agent, status, ended);
-    report(nonce, status, full, seen, stopped);
+    if (recv(pair[0], &not_executed, sizeof not_executed, MSG_DONTWAIT) != (ssize_t)sizeof not_executed) not_executed = 0;
+    int sent = *work_out && take_out(nonce, work, work_out);
+    report(sent ? "" : nonce, status, full, seen, stopped);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

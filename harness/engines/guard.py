@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harness.errors import EngineError
+from harness.engines.workspace import split_report
+from harness.errors import ContainerLost, EngineError
 from harness.ports import ConnectAttempt, ExitInfo, PathAttempt
 
 GUARD_PATH = "/.init/init"
@@ -70,11 +71,14 @@ def parse_report(raw: bytes) -> dict[str, Any] | None:
 
 
 def exit_info(code: int, oom_flag: bool, raw_report: bytes) -> ExitInfo:
-    """Join what the engine says of the exit with what the guard saw."""
-    report = parse_report(raw_report)
+    """Join what the engine says of the exit with what the guard saw. ContainerLost where a workspace was not put in."""
+    taken, rest = split_report(raw_report)
+    report = parse_report(rest)
     if report is None:
         number = code - 128 if code > 128 else None
         return ExitInfo(code, number, oom_flag, False, False, -1, reported=False, observed=False)
+    if not report["in"]:
+        raise ContainerLost("the workspace could not be put into the container", "see the engine's log")
     return ExitInfo(
         code=report["code"] if not report["signal"] else 128 + report["signal"],
         signal=report["signal"] or None,
@@ -88,6 +92,8 @@ def exit_info(code: int, oom_flag: bool, raw_report: bytes) -> ExitInfo:
         writes=tuple(PathAttempt(_path(p), op, err, n) for p, op, err, n in report["writes"]),
         connects=tuple(ConnectAttempt(_path(a), n) for a, _, _, n in report["connects"]),
         dropped=report["dropped"],
+        workspace=taken,
+        not_started=os.strerror(report["exec"]) if report["exec"] else "",
     )
 
 
@@ -96,17 +102,21 @@ def _path(hexed: str) -> str:
 
 
 class ReportFinder:
-    """Takes the guard's report off the end of stderr; everything before it is the agent's own text."""
+    """Takes the guard's report off the end of stderr; everything before it is the agent's own text.
 
-    def __init__(self, nonce: bytes) -> None:
+    `room`: bytes that may come ahead of the report itself, after the nonce.
+    """
+
+    def __init__(self, nonce: bytes, room: int = 0) -> None:
         self._nonce = nonce
+        self._most = MAX_REPORT + room
         self._held = b""
         self.report: bytearray | None = None
 
     def feed(self, data: bytes) -> bytes:
         """The agent's bytes that are surely no part of the nonce."""
         if self.report is not None:
-            if len(self.report) < MAX_REPORT:
+            if len(self.report) < self._most:
                 self.report += data
             return b""
         data = self._held + data

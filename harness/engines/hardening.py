@@ -6,8 +6,10 @@ import posixpath
 from collections.abc import Mapping
 from typing import Any
 
+from harness.domain.workspace import room_for
 from harness.engines.guard import FREE_PATHS, GUARD_PATH
 from harness.engines.prepared import Prepared
+from harness.engines.workspace import OUT_CAPS, packed_size
 from harness.errors import ImageInvalid
 from harness.ports import ContainerSpec, ImageInfo
 
@@ -18,6 +20,8 @@ def container_body(spec: ContainerSpec, prepared: Prepared, nonce: str) -> dict[
     """The create body: read-only root, no capability, no network, no mount but sized tmpfs, never root."""
     image = spec.image
     limits = spec.limits
+    room = room_for(spec.workspace.files) if spec.workspace else 0
+    memory = limits.memory_bytes + room
     return {
         "Image": prepared.image,
         "Entrypoint": [GUARD_PATH],
@@ -40,8 +44,8 @@ def container_body(spec: ContainerSpec, prepared: Prepared, nonce: str) -> dict[
             "NetworkMode": "none",
             "IpcMode": "private",
             "PidMode": "",
-            "Memory": limits.memory_bytes,
-            "MemorySwap": limits.memory_bytes,
+            "Memory": memory,
+            "MemorySwap": memory,
             "NanoCpus": int(limits.cpus * 1e9),
             "PidsLimit": limits.pids,
             "ShmSize": limits.shm_bytes,
@@ -49,7 +53,10 @@ def container_body(spec: ContainerSpec, prepared: Prepared, nonce: str) -> dict[
                 {"Name": "nofile", "Soft": limits.nofile, "Hard": limits.nofile},
                 {"Name": "core", "Soft": 0, "Hard": 0},
             ],
-            "Tmpfs": {path: _tmpfs(limits.scratch_bytes, prepared.user) for path in spec.writable},
+            "Tmpfs": {
+                path: _tmpfs(limits.scratch_bytes + (room if path == spec.scratch else 0), prepared.user)
+                for path in spec.writable
+            },
             "Mounts": [_hidden_volume(path) for path in _volumes(image) if path not in spec.writable],
             "LogConfig": {"Type": "none", "Config": {}},
             "AutoRemove": False,
@@ -87,6 +94,7 @@ def _hidden_volume(path: str) -> dict[str, Any]:
 
 
 def _guard_env(spec: ContainerSpec, user: str, nonce: str) -> Mapping[str, str]:
+    area = spec.workspace
     own = {
         "G_NONCE": nonce,
         "G_USER": user,
@@ -94,6 +102,11 @@ def _guard_env(spec: ContainerSpec, user: str, nonce: str) -> Mapping[str, str]:
         "G_FREE": ":".join((spec.scratch, *FREE_PATHS)),
         "G_SCRATCH": spec.scratch,
         "G_GRACE_MS": str(spec.limits.term_grace_ms),
+        # Set also where they say nothing, so that an image cannot say something by them.
+        "G_CWD": spec.workdir,
+        "G_WORK": area.path if area else "",
+        "G_WORK_IN": str(packed_size(area.files)) if area else "",
+        "G_WORK_OUT": OUT_CAPS if area and area.take_out else "",
     }
     # A variable of the image with a name of the guard's would hand the agent the guard's value: the nonce.
     return {**own, "G_KEEP": "=".join(name for name in spec.env if name not in own and name != "G_KEEP")}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 
 from harness.domain.ids import OWNER_LABEL
+from harness.domain.workspace import MAX_OUT_BYTES, MAX_OUT_ENTRIES, LeftOut, Taken, WorkFile, path_problem
 from harness.errors import ContainerLost, ImageMissing
 from harness.ports import Chunk, ContainerSpec, ExitInfo, ImageInfo
 
@@ -25,6 +27,10 @@ class Inside:
         self._read = b""
         self.term = anyio.Event()
         self.env = container.spec.env
+        self.command = (*container.spec.image.entrypoint, *container.spec.image.command)
+        area = container.spec.workspace
+        self.workspace = {file.path: file for file in area.files} if area else {}
+        """The files of its workspace by path: what is here at its end is taken out."""
 
     async def read_line(self) -> bytes | None:
         """The next line of stdin without its LF; None at its end."""
@@ -99,6 +105,10 @@ class MemoryContainer:
         self._exit: ExitInfo | None = None
         self._over = anyio.Event()
 
+    @property
+    def ended(self) -> bool:
+        return self._over.is_set()
+
     async def live(self, script: Script) -> None:
         """Run the agent to its end or to KILL."""
         try:
@@ -109,6 +119,9 @@ class MemoryContainer:
             self._exit = exited(1)
         finally:
             self._exit = self._exit or exited(_KILLED)
+            if self.spec.workspace and self.spec.workspace.take_out:
+                taken = taken_out(self._inside.workspace.values())
+                self._exit = msgspec.structs.replace(self._exit, workspace=taken)
             self._over.set()
             self.output_writer.close()
             self.stdin_reader.close()
@@ -146,6 +159,22 @@ class MemoryContainer:
         self._engine.containers.pop(self.id, None)
         self._output.close()
         self.stdin_writer.close()
+
+
+def taken_out(files: Iterable[WorkFile]) -> Taken:
+    """What an engine takes of these files, by the same caps."""
+    kept: list[WorkFile] = []
+    left: list[LeftOut] = []
+    room = MAX_OUT_BYTES
+    listed = list(files)
+    for file in listed[:MAX_OUT_ENTRIES]:
+        why = "name" if path_problem(file.path) else "large" if len(file.content) > room else ""
+        if why:
+            left.append(LeftOut(file.path.encode("unicode_escape").decode(), why, len(file.content)))
+        else:
+            kept.append(file)
+            room -= len(file.content)
+    return Taken(tuple(kept), tuple(left), len(left), whole=len(listed) <= MAX_OUT_ENTRIES)
 
 
 def exited(code: int) -> ExitInfo:

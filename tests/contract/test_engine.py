@@ -14,8 +14,9 @@ import pytest
 from harness.app import owner
 from harness.domain.limits import Limits
 from harness.domain.spec import Policy
+from harness.domain.workspace import MAX_OUT_BYTES, MAX_OUT_ENTRIES, WorkArea, WorkFile
 from harness.errors import ImageMissing
-from harness.ports import Container, ContainerSpec, Engine
+from harness.ports import Container, ContainerSpec, Engine, ExitInfo
 from harness.testing.engine import Inside, MemoryEngine, Script
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +56,41 @@ async def floods(inside: Inside) -> int:
         await inside.write(b"x" * 65536)
 
 
+HOSTILE_NAMES = ("line\nbreak", "bell\x1b]0;x\x07", "x" * 240)
+
+
+async def changes_files(inside: Inside) -> int:
+    """Reads, changes, adds, deletes, makes executable; leaves names nobody can show, and a file over every cap."""
+    work = inside.workspace
+    await inside.write(b"".join(file.content for _, file in sorted(work.items())))
+    work["a/one.txt"] = WorkFile("a/one.txt", b"changed\n")
+    work["run.sh"] = WorkFile("run.sh", work["run.sh"].content)
+    del work["gone.bin"]
+    work["new/deep/file"] = WorkFile("new/deep/file", b"new\n", executable=True)
+    for name in HOSTILE_NAMES:
+        work[name] = WorkFile(name, b"")
+    work["huge"] = WorkFile("huge", bytes(MAX_OUT_BYTES + 1))
+    return 0
+
+
+CHANGES = r"""
+cd /tmp/workspace && cat a/one.txt gone.bin run.sh && echo changed > a/one.txt && chmod -x run.sh && rm gone.bin &&
+mkdir -p new/deep && echo new > new/deep/file && chmod 711 new/deep/file && truncate -s 33554433 huge &&
+: > "$(printf 'line\nbreak')" && : > "$(printf 'bell\033]0;x\007')" && : > "$(printf %0240d 0 | tr 0 x)"
+"""
+
+
+async def too_many_files(inside: Inside) -> int:
+    for number in range(MAX_OUT_ENTRIES + 10):
+        inside.workspace[f"f{number}"] = WorkFile(f"f{number}", b"")
+    return 0
+
+
+async def names_its_folder(inside: Inside) -> int:
+    await inside.write(b"/tmp/workspace\n")
+    return 0
+
+
 # The same agents twice: as a coroutine, and as a shell command for a container.
 AGENTS: dict[str, tuple[Script, str]] = {
     "echo": (echo, 'while read -r l; do echo "got $l"; done'),
@@ -62,6 +98,9 @@ AGENTS: dict[str, tuple[Script, str]] = {
     "stubborn": (ignores_term, "trap '' TERM; echo here; while :; do sleep 1; done"),
     "obedient": (obeys_term, "trap 'exit 143' TERM; echo here; while :; do sleep 0.05; done"),
     "flood": (floods, "exec cat /dev/zero"),
+    "changes": (changes_files, CHANGES),
+    "many": (too_many_files, "cd /tmp/workspace && seq 1 5010 | sed 's/^/f/' | xargs -n 500 touch"),
+    "pwd": (names_its_folder, "pwd"),
     "env": (environment, "env | sort | grep -v -e ^SHLVL= -e ^PWD= -e ^_="),
 }
 
@@ -224,3 +263,85 @@ async def test_output_nobody_reads_does_not_grow_and_stays_in_order(lab: Lab) ->
         lines = (await drain(container))["stdout"].split()
         assert lines[1::2] == [b"%d" % number for number in range(200)]
         assert time.monotonic() - started < 20
+
+
+WORK = WorkArea(
+    "/tmp/workspace",
+    (
+        WorkFile("a/one.txt", b"one\n"),
+        WorkFile("gone.bin", bytes(range(256)) * 300),
+        WorkFile("run.sh", b"#!/bin/sh\n", executable=True),
+    ),
+)
+
+
+async def worked(lab: Lab, name: str, area: WorkArea | None, **changes: object) -> tuple[bytes, ExitInfo]:
+    async with lab.started(name, workspace=area, **changes) as container:
+        await container.close_stdin()
+        out = await drain(container)
+        assert out["stderr"] == b""
+        assert container.ended
+        return out["stdout"], await container.wait()
+
+
+async def test_a_workspace_goes_in_and_comes_out_as_it_was_left(lab: Lab) -> None:
+    seen, info = await worked(lab, "changes", WORK)
+    assert seen == b"".join(file.content for file in WORK.files)
+    taken = info.workspace
+    assert taken is not None
+    by_path = {file.path: file for file in taken.files}
+    assert by_path == {
+        "a/one.txt": WorkFile("a/one.txt", b"changed\n"),
+        "run.sh": WorkFile("run.sh", b"#!/bin/sh\n"),
+        "new/deep/file": WorkFile("new/deep/file", b"new\n", executable=True),
+        "x" * 240: WorkFile("x" * 240, b""),
+    }
+    assert {(left.path, left.why) for left in taken.left_out} == {
+        ("line\\nbreak", "name"), ("bell\\x1b]0;x\\x07", "name"), ("huge", "large"),
+    }  # fmt: skip
+    assert taken.left_out_count == 3
+    assert taken.whole
+
+
+async def test_a_workspace_of_too_many_files_is_not_whole(lab: Lab) -> None:
+    roomy = msgspec.structs.replace(lab.limits, scratch_bytes=64 << 20, memory_bytes=128 << 20)
+    _, info = await worked(lab, "many", WORK, limits=roomy)
+    assert info.workspace is not None
+    assert not info.workspace.whole
+    assert len(info.workspace.files) <= MAX_OUT_ENTRIES
+
+
+async def test_a_workspace_not_wanted_back_is_not_taken_out(lab: Lab) -> None:
+    area = msgspec.structs.replace(WORK, take_out=False)
+    _, info = await worked(lab, "pwd", area, workdir="/tmp/workspace")
+    assert (info.code, info.reported, info.workspace) == (0, True, None)
+
+
+async def test_a_command_starts_where_it_is_told_to(lab: Lab) -> None:
+    seen, _ = await worked(lab, "pwd", WORK, workdir="/tmp/workspace")
+    assert seen == b"/tmp/workspace\n"
+
+
+async def test_without_a_workspace_nothing_is_taken_out(lab: Lab) -> None:
+    _, info = await worked(lab, "pwd", None, workdir="/tmp")
+    assert info.workspace is None
+
+
+async def test_what_was_sent_after_a_workspace_is_the_agents_alone(lab: Lab) -> None:
+    async with lab.started("echo", workspace=WORK) as container:
+        await container.send(b"one\n")
+        await container.close_stdin()
+        assert (await drain(container))["stdout"] == b"got one\n"
+        info = await container.wait()
+    assert info.workspace is not None
+    assert sorted(info.workspace.files, key=lambda file: file.path) == list(WORK.files)
+
+
+async def test_a_killed_agents_workspace_is_taken_out_where_its_guard_lives(lab: Lab) -> None:
+    async with lab.started("stubborn", workspace=WORK) as container:
+        assert await container.receive() is not None
+        await container.signal("TERM" if lab.real else "KILL")
+        await drain(container)
+        info = await container.wait()
+    assert info.workspace is not None
+    assert {file.path for file in info.workspace.files} == {file.path for file in WORK.files}
