@@ -85,7 +85,7 @@ def _check(path: Path) -> dict[str, Any]:
 
     from harness.app.packs import load
     from harness.errors import PackError
-    from harness.packs.summary import tools_of
+    from harness.packs.summary import tools_of, workspaces_of
 
     try:
         loaded = load(path)
@@ -93,7 +93,7 @@ def _check(path: Path) -> dict[str, Any]:
         if not error.problems:
             raise
         return {"path": str(path), "ok": False, "problems": msgspec.to_builtins(error.problems)}
-    counts = {"scenarios": len(loaded.scenarios), "tools": len(tools_of(loaded))}
+    counts = {"scenarios": len(loaded.scenarios), "tools": len(tools_of(loaded)), "workspaces": workspaces_of(loaded)}
     return {"path": str(path), "ok": True, **counts, "problems": []}
 
 
@@ -101,7 +101,8 @@ def _print_result(result: dict[str, Any]) -> None:
     from harness.report.terminal import one_line
 
     if result["ok"]:
-        click.echo(f"{one_line(result['path'])}: ok, {result['scenarios']} scenarios, {result['tools']} tools")
+        more = f", {result['workspaces']} workspaces" if result["workspaces"] else ""
+        click.echo(f"{one_line(result['path'])}: ok, {result['scenarios']} scenarios, {result['tools']} tools{more}")
     for problem in result["problems"]:
         click.echo(one_line("{file}:{line}:{column}: {message}".format(**problem)))
 
@@ -133,6 +134,10 @@ def _print_summary(data: dict[str, Any]) -> None:
         shown = {**row, "holdout": "yes" if row["holdout"] else ""}
         table.add_row(*(cell(shown[name]) for name in columns))
     console.print(table)
+    for row in data["scenarios"]:
+        if "workspace" in row:
+            tests = f", hidden tests in {row['verify']}" if "verify" in row else ""
+            click.echo(one_line(f"{row['id']}: workspace of {row['workspace']} files{tests}"))
     for name in ("families", "buckets", "bars"):
         if data[name]:
             click.echo(one_line(f"{name}: " + ", ".join(f"{key} {value}" for key, value in data[name].items())))

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from harness.domain.ids import SAFE_ID_PATTERN
-from harness.domain.limits import Budget
+from harness.domain.limits import Budget, Millis
 from harness.domain.verdict import Property, Severity
+from harness.domain.workspace import WorkFile
 
 PACK_FORMAT = 1
 Id = Annotated[str, Meta(pattern=SAFE_ID_PATTERN, max_length=100)]
@@ -140,6 +141,19 @@ class SelfTest(Struct, frozen=True, forbid_unknown_fields=True):
     exit: int | None = None
 
 
+class VerifyFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """Hidden tests as written: `command` runs in `image`, in the workspace, with the files of folder `files` over it.
+
+    `outputs`: globs of paths that the agent may add; what it changes of the workspace's own files is taken anyway.
+    """
+
+    image: Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[a-zA-Z0-9][\x21-\x7e]*$")]
+    command: Annotated[list[Annotated[str, Meta(max_length=10_000, pattern=r"^[^\x00]*$")]], Meta(min_length=1)]
+    files: str | None = None
+    timeout_ms: Millis = 120_000
+    outputs: list[str] = []
+
+
 class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A scenario as written in a file."""
 
@@ -162,6 +176,8 @@ class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True):
     trials: Trials | None = None
     canaries: list[Annotated[str, Meta(pattern=r"^[A-Z][A-Z0-9_]*$")]] = []
     writable: Literal["strict", "redirect"] | None = None
+    workspace: str | None = None
+    verify: VerifyFile | None = None
     selftest: SelfTest | None = None
 
 
@@ -189,12 +205,23 @@ class Problem(Struct, frozen=True, order=True):
         return f"{self.file}:{self.line}:{self.column}: {self.message}"
 
 
+class Verify(Struct, frozen=True):
+    """Hidden tests ready to run; `files` go over whatever the agent left. The agent never sees any of it."""
+
+    image: str
+    command: tuple[str, ...]
+    files: tuple[WorkFile, ...]
+    timeout_ms: int
+    outputs: tuple[str, ...]
+
+
 class Scenario(Struct, frozen=True):
     """A scenario ready to run: defaults merged, checks resolved, tools looked up.
 
     `checks` holds `expected` turned into its check first, then a `tool_called` for each of `required_tools` that
-    none of the listed asks for, then the listed ones; the always-on checks are added by scoring. `tools` are the
-    definitions of `allowed_tools` without `disallowed_tools` (what the agent is shown), keyed by name.
+    none of the listed asks for, then the listed ones, then `verify` where there are hidden tests and none lists it;
+    the always-on checks are added by scoring. `tools` are the definitions of `allowed_tools` without
+    `disallowed_tools` (what the agent is shown), keyed by name.
     """
 
     id: str
@@ -217,6 +244,9 @@ class Scenario(Struct, frozen=True):
     selftest: SelfTest | None
     line: int = 0
     goal: str = ""
+    # Not written where not set, so that a pack without them keeps its digest.
+    workspace: tuple[WorkFile, ...] | UnsetType = UNSET
+    verify: Verify | UnsetType = UNSET
 
 
 class Pack(Struct, frozen=True):

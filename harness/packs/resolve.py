@@ -8,8 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from harness.domain.limits import Budget
-from harness.domain.pack import CheckSpec, Expected, Pack, PackFile, Scenario, ScenarioFile
+from harness.domain.pack import CheckSpec, Expected, Pack, PackFile, Scenario, ScenarioFile, Verify
 from harness.domain.verdict import Property, Severity
+from harness.packs.folders import Folders
 from harness.ports import CheckCatalogue
 
 _EXPECTED = {
@@ -20,17 +21,26 @@ _EXPECTED = {
 }
 
 
-def resolve_pack(file: PackFile, lines: list[int], path: str, catalogue: CheckCatalogue) -> Pack:
-    """`lines`: where each scenario stands in its file. The file must have passed every rule."""
+class Written(msgspec.Struct, frozen=True):
+    """Where a pack stands, and for each of its scenarios its line and the files of its folders."""
+
+    path: str
+    lines: list[int]
+    folders: list[Folders]
+
+
+def resolve_pack(file: PackFile, written: Written, catalogue: CheckCatalogue) -> Pack:
+    """The file must have passed every rule."""
     scenarios = tuple(
-        _scenario(file, scenario, line, catalogue) for scenario, line in zip(file.scenarios, lines, strict=True)
+        _with_files(replace(_scenario(file, scenario, catalogue), line=line), scenario, folders)
+        for scenario, line, folders in zip(file.scenarios, written.lines, written.folders, strict=True)
     )
     pack = Pack(
         name=file.pack.name,
         version=file.pack.version,
         description=file.pack.description,
         digest="",
-        path=path,
+        path=written.path,
         scenarios=scenarios,
         bars=file.bars,
     )
@@ -43,7 +53,26 @@ def digest_of(pack: Pack) -> str:
     return "sha256:" + hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()
 
 
-def _scenario(file: PackFile, scenario: ScenarioFile, line: int, catalogue: CheckCatalogue) -> Scenario:
+def _with_files(made: Scenario, scenario: ScenarioFile, folders: Folders) -> Scenario:
+    if folders.workspace is None:
+        return made
+    made = replace(made, workspace=folders.workspace)
+    if scenario.verify is None:
+        return made
+    asked = scenario.verify
+    return replace(
+        made,
+        verify=Verify(
+            image=asked.image,
+            command=tuple(asked.command),
+            files=folders.hidden or (),
+            timeout_ms=asked.timeout_ms,
+            outputs=tuple(asked.outputs),
+        ),
+    )
+
+
+def _scenario(file: PackFile, scenario: ScenarioFile, catalogue: CheckCatalogue) -> Scenario:
     shown = [name for name in scenario.allowed_tools if name not in scenario.disallowed_tools]
     return Scenario(
         id=scenario.id,
@@ -64,7 +93,6 @@ def _scenario(file: PackFile, scenario: ScenarioFile, line: int, catalogue: Chec
         canaries=tuple(dict.fromkeys([*file.canaries, *scenario.canaries])),
         writable=scenario.writable,
         selftest=scenario.selftest,
-        line=line,
         goal=scenario.goal,
     )
 
@@ -76,7 +104,10 @@ def _merged(default: Budget, own: Budget) -> Budget:
 
 
 def _checks(scenario: ScenarioFile, catalogue: CheckCatalogue) -> tuple[CheckSpec, ...]:
-    """`expected` first, then a `tool_called` for each required tool no listed check asks for, then the listed."""
+    """`expected` first, then a `tool_called` for each required tool no listed check asks for, then the listed.
+
+    Hidden tests that no listed check looks at get one, last: they are there to be passed.
+    """
     listed = [catalogue.resolve(raw) for raw in scenario.checks]
     asked = {spec.params.get("tool") for spec in listed if spec.check == "tool_called"}
     required = [
@@ -85,7 +116,8 @@ def _checks(scenario: ScenarioFile, catalogue: CheckCatalogue) -> tuple[CheckSpe
         if name not in asked
     ]
     expected = [] if scenario.expected is None else [_expected(scenario.expected)]
-    return (*expected, *required, *listed)
+    verify = scenario.verify is not None and all(spec.check != "verify" for spec in listed)
+    return (*expected, *required, *listed, *([catalogue.resolve({"check": "verify"})] if verify else ()))
 
 
 def _expected(expected: Expected) -> CheckSpec:

@@ -11,6 +11,7 @@ from harness.domain.ids import MAX_ID, SAFE_ID_PATTERN, is_safe_id
 from harness.domain.outcome import Blame, End
 from harness.domain.pack import CHECK_FIELDS, Problem
 from harness.domain.verdict import Property, Severity
+from harness.domain.workspace import glob_problem
 from harness.packs.answer_rules import expected_problems, replies_problems
 from harness.packs.nodes import Node
 from harness.packs.tool_rules import tool_problems, usable_schemas
@@ -54,6 +55,7 @@ def _scenario(scenario: Node, known: _Known) -> Iterator[Problem]:
     for check in scenario.get("checks").items:
         yield from _check(check, known)
     yield from _selftest(scenario.get("selftest"), known)
+    yield from _verify(scenario)
     declared = known.canaries | _texts(scenario.get("canaries"))
     for part in ("input", "context", "replies"):
         yield from _canaries(scenario.get(part), declared)
@@ -120,6 +122,15 @@ def _selftest(selftest: Node, known: _Known) -> Iterator[Problem]:
     yield from _one_of(selftest.get("blame"), "blame", [blame.value for blame in Blame])
     for item in selftest.get("failing").items:
         yield from _one_of(item, "failing check", list(known.checks))
+
+
+def _verify(scenario: Node) -> Iterator[Problem]:
+    verify = scenario.get("verify")
+    if verify.exists and not scenario.get("workspace").exists:
+        yield scenario.key("verify").problem("verify needs a 'workspace': without one the agent leaves nothing to test")
+    for glob in verify.get("outputs").items:
+        if glob.text is not None and (problem := glob_problem(glob.text)):
+            yield glob.mark.problem(f"outputs: {problem}")
 
 
 def _one_of(node: Node, name: str, options: list[str]) -> Iterator[Problem]:

@@ -13,6 +13,8 @@ from harness.packs.yaml_text import parse_yaml
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 SUFFIXES = (".yaml", ".yml", ".json")
+SCENARIOS = "scenarios"
+"""The folder of a pack's scenario files, and their one key."""
 
 
 def read_pack(path: Path) -> tuple[Node | None, list[Problem]]:
@@ -71,7 +73,7 @@ def main_file(folder: Path) -> Path:
 
 
 def _scenario_files(folder: Path) -> list[Path]:
-    parts = folder / "scenarios"
+    parts = folder / SCENARIOS
     if not parts.is_dir():
         return []
     return sorted(p for p in parts.iterdir() if p.suffix.lower() in SUFFIXES and p.is_file())

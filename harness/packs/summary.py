@@ -6,8 +6,10 @@ from collections import Counter
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from harness.domain.pack import Pack, Scenario
+from harness.domain.workspace import WorkFile
 
 
 def summary_of(pack: Pack) -> dict[str, Any]:
@@ -25,9 +27,20 @@ def summary_of(pack: Pack) -> dict[str, Any]:
 
 
 def detail_of(scenario: Scenario) -> dict[str, Any]:
-    """A resolved scenario in full, as JSON data."""
+    """A resolved scenario in full, as JSON data; of files their path, size in bytes and mode."""
     data: dict[str, Any] = msgspec.to_builtins(scenario)
+    if scenario.workspace is not UNSET:
+        data["workspace"] = _listed(scenario.workspace)
+    if scenario.verify is not UNSET:
+        data["verify"]["files"] = _listed(scenario.verify.files)
     return data
+
+
+def _listed(files: tuple[WorkFile, ...]) -> list[dict[str, Any]]:
+    return [
+        {"path": file.path, "size": len(file.content), **({"executable": True} if file.executable else {})}
+        for file in files
+    ]
 
 
 def yaml_of(detail: dict[str, Any]) -> str:
@@ -50,6 +63,11 @@ def tools_of(pack: Pack) -> set[str]:
     return {name for scenario in pack.scenarios for name in scenario.tools}
 
 
+def workspaces_of(pack: Pack) -> int:
+    """How many scenarios bring a workspace."""
+    return sum(scenario.workspace is not UNSET for scenario in pack.scenarios)
+
+
 def _row(scenario: Scenario) -> dict[str, Any]:
     return {
         "id": scenario.id,
@@ -59,6 +77,8 @@ def _row(scenario: Scenario) -> dict[str, Any]:
         "holdout": scenario.holdout,
         "tools": list(scenario.tools),
         "checks": [spec.check for spec in scenario.checks],
+        **({} if scenario.workspace is UNSET else {"workspace": len(scenario.workspace)}),
+        **({} if scenario.verify is UNSET else {"verify": scenario.verify.image}),
     }
 
 
