@@ -22,7 +22,7 @@ from harness.report.html.record import record
 from harness.report.html.template import json_block, render
 from harness.report.html.words import count, millis, usd
 from harness.report.view import RunView
-from harness.report.words import MEANINGS
+from harness.report.words import MEANINGS, judge_line, out_of_n
 
 MAX_TRANSCRIPTS = 64 * 2**20
 """Bytes of transcripts in a page; those of trials that did not pass come first."""
@@ -111,6 +111,8 @@ def _values(source: PageSource, gathered: Gathered, left_out: int, pairs: dict[s
         "buckets": gathered.groups("bucket"),
         **_comparison(source.against, pairs),
         "figures": _figures(gathered),
+        "beside_rates": out_of_n(verdict),
+        "judge_line": judge_line(source.view.judges, verdict.judge) if verdict.judge is not None else "",
         "criteria": gathered.criteria(),
         "more_criteria": gathered.more_criteria,
         "index": json_block({"run": source.plan.run_id, "store": source.store, "pairs": pairs, **gathered.index()}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,8 @@ TRANSCRIPT_CHARS = 384_000
 _STRINGS = (12_000, 3_000, 500, 60)
 """How far strings of too large an event are cut, tried in this order."""
 _ITEMS = 400
+_EXACT = 2**53
+_LONG_NUMBER = re.compile(r"\d{16}")
 _ESSENTIAL = frozenset({"trial", "invoke", "violation", "finding", "cancel", "trajectory", "stderr", "exit", "end"})
 _MOST_ESSENTIAL = 200
 
@@ -74,6 +77,9 @@ def fit(data: Any, tail: bool = False) -> tuple[Any, int, int]:
     Long strings lose their end (or with `tail` their beginning) first; what is too large even so becomes a text.
     """
     whole = _json(data)
+    if _LONG_NUMBER.search(whole):
+        data = _exact(data)
+        whole = _json(data)
     if len(whole) <= EVENT_CHARS:
         return data, len(whole), 0
     for limit in _STRINGS:
@@ -82,6 +88,15 @@ def fit(data: Any, tail: bool = False) -> tuple[Any, int, int]:
         if size <= EVENT_CHARS:
             return short, size, max(1, len(whole) - size)
     return whole[:EVENT_CHARS], EVENT_CHARS, len(whole) - EVENT_CHARS
+
+
+def _exact(value: Any) -> Any:
+    """Whole numbers that a browser would round, as texts of their digits."""
+    if isinstance(value, int) and not -_EXACT <= value <= _EXACT:
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _exact(item) for key, item in value.items()}
+    return [_exact(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _shorten(value: Any, limit: int, tail: bool) -> Any:

@@ -53,10 +53,10 @@ const KINDS = {
     const messages = field(d.request, "messages");
     const turns = Array.isArray(messages) ? messages : [];
     return {
-      title: "Model call", beside: [named(field(d.request, "model")), badge(`${turns.length} messages`, "soft")],
+      title: "Model call", beside: [named(field(d.request, "model")), badge(`${turns.length} message${turns.length === 1 ? "" : "s"}`, "soft")],
       body: [
         ...turns.slice(-1).flatMap(chatTurn),
-        turns.length > 1 ? details(`${turns.length - 1} earlier messages`, ...turns.slice(0, -1).flatMap(chatTurn)) : null,
+        turns.length > 1 ? details(`${turns.length - 1} earlier`, ...turns.slice(0, -1).flatMap(chatTurn)) : null,
         details("whole request", block(d.request)),
       ],
     };
