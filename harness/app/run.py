@@ -120,7 +120,7 @@ async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Con
         writer.seal(now(), complete and not verdict.missing, to_builtins(verdict))
     store.index.record(stored)
     view = stick.view(verdict, stored.scores(FIRST))
-    outputs.write(request.outputs, stick, view, lambda: map(stick.counted, stored.scores(FIRST)))
+    outputs.write(request.outputs, outputs.Source(stick, view, stored, store.root))
     return Finished(view, found)
 
 
@@ -152,7 +152,9 @@ async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console, jud
         parts = RunParts(
             engine=ready.engine,
             files=writer,
-            make_kit=partial(make_kit, open_journal=open_journal, operator_secrets=secrets),
+            make_kit=partial(
+                make_kit, open_journal=open_journal, operator_secrets=secrets, verify_images=ready.verify_images
+            ),
             clock=MonotonicClock(),
             images=ready.fleet.images,
             watcher=AsSelftest(progress, stick.expected) if stick.expected else progress,

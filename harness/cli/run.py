@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 )
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit XML, for CI.")
 @click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Also write a summary, for CI.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report as one page.")
 @FORMAT
 @click.pass_context
 def run(ctx: click.Context, /, form: str, **given: Any) -> None:
@@ -86,7 +87,7 @@ def run(ctx: click.Context, /, form: str, **given: Any) -> None:
     from harness.app.outputs import Outputs
     from harness.app.run import RunRequest, execute
 
-    outputs = Outputs(**{name: given.pop(name) for name in ("junit", "markdown")})
+    outputs = Outputs(**{name: given.pop(name) for name in ("junit", "markdown", "html")})
     names = {"baseline": "baseline", "folder": "folder", "drift": "drift", "rerun_flipped": "rerun"}
     against = Against(**{name: given.pop(option) for option, name in names.items()})
     request = RunRequest(**given, outputs=outputs, against=against)
