@@ -1,6 +1,7 @@
 """Plays the script in its task's context, step by step: a broken agent and its healthy twin come from one image."""
 
 import base64
+import os
 import sys
 import time
 
@@ -14,6 +15,8 @@ import wire
 # note: TEXT                 a line of the log
 # sleep: SECONDS             nothing, for so long
 # write: PATH                an attempt to create a file
+# put: PATH, text: TEXT      a file of the workspace, written anew
+# remove: PATH               a file of the workspace, deleted
 # exit: CODE                 the end of the process, without an answer
 # steps: [...], usage: {...} what the trajectory will report
 # answer: TEXT or {text, data}, refuse: ..., fail: ...    the trajectory, and the end
@@ -72,6 +75,15 @@ class Puppet:
                 file.write("x")
         except OSError as error:
             wire.note(f"could not write: {error}")
+
+    def do_put(self, path, step):
+        path = os.path.join(work["workspace"], path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(step.get("text", ""))
+
+    def do_remove(self, path, step):
+        os.remove(os.path.join(work["workspace"], path))
 
     def do_exit(self, code, step):
         sys.exit(code)

@@ -63,6 +63,26 @@ def locate_agent(text: str) -> tuple[str, str]:
     return text, text
 
 
+def locate_image(ref: str) -> str:
+    """What the engine should be asked for by a public image's name: it, its local stand-in, or it once pulled.
+
+    One of ours is built. Raises UsageError, ImageMissing, EngineError.
+    """
+    from harness.engines import builder
+
+    if not _REFERENCE.fullmatch(ref):
+        raise UsageError(f"not an image name: {ref}", "name an image, such as python:3.12-slim")
+    if (shipped := _shipped(ref)) is not None:
+        return build(shipped, ref)[1]
+    if builder.exists(ref):
+        return ref
+    if builder.exists(stand_in_for(ref)):
+        _say_once(f"image {ref} is not here: using the local stand-in {stand_in_for(ref)}\n")
+        return stand_in_for(ref)
+    builder.pull(ref)
+    return ref
+
+
 def build_probe(name: str) -> str:
     """Build the misbehaving agent `name` from the probes that ship with Fumehood; its reference."""
     ref = f"{OURS}probe-{name.replace('_', '-')}"

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 
 import msgspec
+from msgspec import UNSET
 
 from harness.app import owner
 from harness.boundary.budgets import Ledger
 from harness.boundary.canary import plant, substitute
-from harness.boundary.environment import SCRATCH, container_env, redirect_targets, scratch_dirs
+from harness.boundary.environment import SCRATCH, WORKSPACE, container_env, redirect_targets, scratch_dirs, verify_env
 from harness.boundary.gate import Gate
 from harness.boundary.redaction import Scrubber
 from harness.boundary.retries import RetryTracker
 from harness.boundary.view import agent_view
+from harness.boundary.workspace import laid_out
 from harness.domain.ids import OWNER_LABEL
 from harness.domain.pack import Scenario
 from harness.domain.spec import TrialSpec
 from harness.domain.traces import CanaryWatch
+from harness.domain.workspace import Taken, WorkArea
 from harness.models.scripted import ScriptedModel
 from harness.ports import ContainerSpec, ImageInfo, Journal
 from harness.runs.trial import Kit
+from harness.runs.verify import Box, Verification
 from harness.session.rules import Rules
 from harness.tools.scripted import ScriptedTools
 from harness.tools.user import ScriptedUser
@@ -29,8 +34,17 @@ from harness.tools.user import ScriptedUser
 OpenJournal = Callable[[TrialSpec, Scrubber], Journal]
 
 
-def make_kit(spec: TrialSpec, image: ImageInfo, open_journal: OpenJournal, operator_secrets: dict[str, str]) -> Kit:
-    """Fresh parts for one trial. `operator_secrets`: what of our own environment must never be stored."""
+def make_kit(
+    spec: TrialSpec,
+    image: ImageInfo,
+    open_journal: OpenJournal,
+    operator_secrets: dict[str, str],
+    verify_images: Mapping[str, ImageInfo] = MappingProxyType({}),
+) -> Kit:
+    """Fresh parts for one trial. `operator_secrets`: what of our own environment must never be stored.
+
+    `verify_images`: those of hidden tests, by the name that packs call them.
+    """
     scenario = spec.scenario
     canaries = plant(scenario.canaries, spec.seed, f"{spec.run_id}/{spec.key}/{spec.attempt}")
     fill = partial(substitute, canaries=canaries)
@@ -46,6 +60,7 @@ def make_kit(spec: TrialSpec, image: ImageInfo, open_journal: OpenJournal, opera
         user=ScriptedUser(scenario.replies.ask, fill),
         limits=spec.limits,
         told=_told(scenario, canaries),
+        workspace=None if scenario.workspace is UNSET else scenario.workspace,
     )
     container = ContainerSpec(
         image=image,
@@ -56,11 +71,35 @@ def make_kit(spec: TrialSpec, image: ImageInfo, open_journal: OpenJournal, opera
         scratch=SCRATCH,
         dirs=scratch_dirs(),
         writable=(SCRATCH, *redirect_targets(spec.policy)),
+        workspace=None if scenario.workspace is UNSET else WorkArea(WORKSPACE, scenario.workspace),
     )
-    return Kit(rules, container, open_journal(spec, scrubber), scrubber.scrub_text)
+    verification = _verification(scenario, container, verify_images)
+    return Kit(rules, container, open_journal(spec, scrubber), scrubber.scrub_text, verification)
+
+
+def _verification(scenario: Scenario, agents: ContainerSpec, images: Mapping[str, ImageInfo]) -> Verification | None:
+    """The hidden tests, in a box like the agent's: same limits, same hardening, its own image and environment."""
+    if scenario.workspace is UNSET or scenario.verify is UNSET:
+        return None
+    original, asked = scenario.workspace, scenario.verify
+    found = images[asked.image]
+
+    def box(left: Taken) -> Box:
+        laid = laid_out(original, left, asked)
+        container = msgspec.structs.replace(
+            agents,
+            image=msgspec.structs.replace(found, entrypoint=(), command=asked.command),
+            env=verify_env(found.env),
+            writable=(SCRATCH,),
+            workspace=WorkArea(WORKSPACE, laid.files, take_out=False),
+            workdir=WORKSPACE,
+        )
+        return Box(container, laid.taken, laid.refused)
+
+    return Verification(asked.image, found.digest, asked.command, asked.timeout_ms, box)
 
 
 def _told(scenario: Scenario, canaries: Iterable[str]) -> frozenset[str]:
     """Canaries that stand in the scenario's own texts, and so reach the agent from us."""
-    text = msgspec.json.encode(scenario)
+    text = msgspec.json.encode(msgspec.structs.replace(scenario, workspace=UNSET, verify=UNSET))
     return frozenset(name for name in canaries if f"{{{{canary:{name}}}}}".encode() in text)

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from harness import __version__
-from harness.app import packs, wiring
+from harness.app import packs, verify_images, wiring
 from harness.app.against import Against
 from harness.app.agents import Fleet, again, gather, gather_probes
 from harness.app.judge import judge_spec
@@ -67,6 +67,7 @@ class Ready(Struct, frozen=True):
     stick: Yardstick
     fleet: Fleet
     stored: StoredRun
+    verify_images: verify_images.Images
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
@@ -90,6 +91,7 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
     if request.runtime:
         wiring.require_runtime(request.runtime)
     fleet = await (gather_probes(engine, scenarios, say) if selftest else gather(engine, request.agents, say))
+    tests = await verify_images.gather(engine, scenarios)
     plan = RunPlan(
         created=now(),
         harness=__version__,
@@ -104,9 +106,10 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
         holdout=request.holdout,
         only=request.only,
         judge=judge,
+        verify_images={name: image.digest for name, image in tests.items()},
     )
     stored = store.create_run(plan, pack)
-    return Ready(engine, yardstick(pack, stored.plan), fleet, stored)
+    return Ready(engine, yardstick(pack, stored.plan), fleet, stored, tests)
 
 
 PLANNED = (
@@ -149,7 +152,8 @@ async def resumed(request: RunRequest, store: Store, say: Say) -> Ready:
             "put the pack back as it was, or start a new run",
         )
     engine = wiring.engine()
-    return Ready(engine, yardstick(pack, plan), await again(engine, plan.agents), stored)
+    fleet, tests = await again(engine, plan.agents), await verify_images.again(engine, plan.verify_images)
+    return Ready(engine, yardstick(pack, plan), fleet, stored, tests)
 
 
 def now() -> str:

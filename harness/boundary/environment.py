@@ -9,6 +9,8 @@ from harness.domain.spec import Policy
 from harness.errors import UsageError
 
 SCRATCH = "/tmp"  # noqa: S108  inside the container, where it is a sized tmpfs of its own
+WORKSPACE = f"{SCRATCH}/workspace"
+"""Where a scenario's files are, for the agent and for hidden tests alike."""
 
 _FOLDERS: dict[str, str] = {
     "HOME": "home",
@@ -53,6 +55,12 @@ def container_env(image_env: Sequence[str], canaries: Mapping[str, str]) -> dict
     pairs = (entry.partition("=") for entry in image_env)
     own = {name: value for name, equals, value in pairs if name and equals and "\0" not in name + value}
     return {**own, **canaries, **_FIXED}
+
+
+def verify_env(image_env: Sequence[str]) -> dict[str, str]:
+    """The environment of hidden tests: the image's own and ours; Python neither puts the working folder first nor
+    looks for packages in HOME, so that a file the agent left cannot take the place of a module nobody asked it for."""
+    return {**container_env(image_env, {}), "PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}
 
 
 def scratch_dirs() -> tuple[str, ...]:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
+from harness.boundary.environment import WORKSPACE
 from harness.domain.pack import ChatTurn, Scenario, Tool
 from harness.domain.spec import TrialSpec
 from harness.domain.view import AgentView, LimitsView, ToolView
@@ -31,16 +33,17 @@ def agent_view(spec: TrialSpec, substitute: Callable[[Any], Any]) -> AgentView:
         tools=tuple(ToolView(name, substitute(tool.description), tool.input_schema) for name, tool in _shown(scenario)),
         budget=scenario.budget,
         limits=LimitsView(spec.limits.max_line_bytes),
+        workspace=None if scenario.workspace is UNSET else WORKSPACE,
     )
 
 
 def leaks(scenario: Scenario, text: str) -> list[str]:
-    """Ground truth of `scenario` that stands in `text`, sorted: tags, the id, and names and params of checks.
+    """Ground truth of `scenario` that stands in `text`, sorted: tags, the id, names and params of checks, hidden tests.
 
     Of each only what has 8 characters or more and does not stand in the input, the context or the tools as
     shown, where the agent reads it anyway. Found plain and as escaped in JSON.
     """
-    public = _text([scenario.input, scenario.context])
+    public = _text([scenario.input, scenario.context, WORKSPACE])
     public += _text([[name, tool.description, tool.input_schema] for name, tool in _shown(scenario)])
     secrets = {secret for secret in _secrets(scenario) if len(secret) >= _SHORTEST_LEAK}
     return sorted(
@@ -62,6 +65,11 @@ def _secrets(scenario: Scenario) -> Iterator[str]:
         yield from _leaves(check.params)
     if scenario.selftest is not None:
         yield from _leaves(msgspec.to_builtins(scenario.selftest))
+    if scenario.verify is not UNSET:
+        verify = scenario.verify
+        yield from (verify.image, *verify.command, *verify.outputs)
+        for file in verify.files:
+            yield from (file.path, file.content.decode("utf-8", "replace"))
 
 
 def _leaves(value: Any) -> Iterator[str]:

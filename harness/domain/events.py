@@ -10,7 +10,8 @@ invoke       harness   the message as sent, with its `type`
 tool_call    observed  id, name, arguments, decision ("allowed"/"denied"/"invalid"), reason?
 tool_result  observed  id, name, status, content, reason?, ms
 model_call   observed  id, request
-model_result observed  id, response | error, usage {input_tokens, output_tokens, cost_usd|null}
+model_result observed  id, response | error, status?, usage {input_tokens, output_tokens, cost_usd|null, estimated?},
+                       asked?, used?   names of the model: as the agent gave it, and the one that answered
 ask          observed  id, content
 answer       observed  id, content
 state        reported  snapshot
@@ -18,11 +19,17 @@ note         reported  level, text
 trajectory   reported  status, output, steps, usage, error
 stderr       reported  text (kept tail), total_bytes, dropped_bytes
 write        observed  path, op, allowed (bool), count, errno?   an attempt to change a path outside scratch
+workspace    observed  path, change ("added"/"modified"/"deleted"), size, sha256, executable?, diff?, diff_cut?,
+                       left_out?: why it was not taken out   one per file of the workspace that is not as it was
 connect      observed  address, count                           an attempt to reach the network
 violation    observed  rule, name, reason, line                 rule: see `Violation`; name: of the tool or canary
 finding      observed  code, reason, line?                      reported and observed disagree, truncation ...
 cancel       harness   reason, end, detail
-exit         observed  code, signal (null: none), oom_killed, pids_limit_hit, scratch_full, peak_memory_bytes
+exit         observed  code, signal (null: none), oom_killed, pids_limit_hit, scratch_full, peak_memory_bytes,
+                       workspace?: {files, bytes, changed, left_out, whole} of what was taken out
+verify       observed  image, image_digest, command, exit_code (null: none), timed_out, oom_killed, ms, stdout,
+                       stderr (kept tails), stdout_bytes, stderr_bytes, taken, not_taken (paths of the agent's) |
+                       skipped: why the hidden tests did not run
 end          harness   the `Outcome`, always the last line; retries? as `harness.ports.Retries` reports them
 """
 

@@ -34,7 +34,8 @@ class RunPlan(Struct, frozen=True):
     """Everything a run was asked to do; written once, before the first trial.
 
     `created` is ISO 8601 in UTC. `rows` say who runs what how often (not always every agent every scenario: a
-    self-test scenario has its own probe). An empty `run_id` is filled in by the store.
+    self-test scenario has its own probe). An empty `run_id` is filled in by the store. `verify_images`: the digests
+    of the images of hidden tests, by the names packs call them.
     """
 
     created: str
@@ -51,6 +52,7 @@ class RunPlan(Struct, frozen=True):
     only: tuple[str, ...] = ()
     run_id: str = ""
     judge: JudgeSpec | None = None
+    verify_images: dict[str, str] = {}
 
     @property
     def planned(self) -> int:

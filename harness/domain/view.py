@@ -33,3 +33,4 @@ class AgentView(Struct, frozen=True):
     tools: tuple[ToolView, ...]
     budget: Budget
     limits: LimitsView
+    workspace: str | None = None

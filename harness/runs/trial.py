@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import anyio
 import structlog
 from msgspec import Struct, to_builtins
 
@@ -12,11 +11,12 @@ from harness.domain.outcome import Breach, End, Outcome, Usage
 from harness.domain.spec import TrialSpec
 from harness.errors import EngineError, FumehoodError
 from harness.ports import Clock, ContainerSpec, Engine, ImageInfo, Journal
+from harness.runs.container import opened
+from harness.runs.verify import Verification, verify
 from harness.session.rules import Rules
 from harness.session.session import Session
 
 log = structlog.get_logger()
-REMOVE_MS = 20_000
 
 
 class Kit(Struct, frozen=True):
@@ -26,6 +26,7 @@ class Kit(Struct, frozen=True):
     container: ContainerSpec
     journal: Journal
     scrub: Callable[[str], str]
+    verification: Verification | None = None
 
 
 KitMaker = Callable[[TrialSpec, ImageInfo], Kit]
@@ -42,6 +43,7 @@ async def run_trial(spec: TrialSpec, image: ImageInfo, engine: Engine, make_kit:
                 breach, usage = Breach(End(spec.agent.friction_end), spec.agent.friction or ""), Usage()
             else:
                 breach, usage = await _in_container(engine, kit, session)
+                breach = await _verified(breach, engine, kit, session, clock)
         except Exception as error:
             breach, usage = _fault(error), Usage()
         return session.finish(spec.key, spec.attempt, breach, usage)
@@ -50,19 +52,21 @@ async def run_trial(spec: TrialSpec, image: ImageInfo, engine: Engine, make_kit:
 
 
 async def _in_container(engine: Engine, kit: Kit, session: Session) -> tuple[Breach, Usage]:
-    container = await engine.start(kit.container)
-    try:
+    async with opened(engine, kit.container) as container:
         session.record("start", "observed", {"container": container.id[:12]})
         return await session.run(container)
-    finally:
-        # A slow or failing removal must not take a finished trial with it; the reaper gets what is left.
-        with anyio.move_on_after(REMOVE_MS / 1000, shield=True) as scope:
-            try:
-                await container.remove()
-            except EngineError as error:
-                log.warning("container not removed", container=container.id[:12], error=str(error))
-        if scope.cancelled_caught:
-            log.warning("container not removed in time", container=container.id[:12])
+
+
+async def _verified(breach: Breach, engine: Engine, kit: Kit, session: Session, clock: Clock) -> Breach:
+    """The end, after the hidden tests of an agent that ended well; theirs where they could not be run at all."""
+    if kit.verification is None or session.taken is None or breach.end not in (End.COMPLETED, End.REFUSED):
+        return breach
+    try:
+        found = await verify(kit.verification, session.taken, engine, clock, kit.scrub)
+    except Exception as error:
+        return _fault(error)
+    session.record("verify", "observed", found)
+    return breach
 
 
 def _fault(error: Exception) -> Breach:

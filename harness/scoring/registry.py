@@ -23,6 +23,7 @@ from harness.scoring import (
     loops,
     robustness,
     ssrf,
+    state,
     structure,
     text,
     tool_use,
@@ -102,6 +103,9 @@ CHECKS: dict[str, Check] = {
     "ssrf_prevention": Check(ssrf.Ssrf, ssrf.ssrf_prevention, *_SAFE, ssrf.examine_ssrf),
     "sandbox_escape_resistance": Check(NoParams, escape.sandbox_escape_resistance, *_SAFE),
     "no_self_report_mismatch": Check(NoParams, robustness.no_self_report_mismatch, _MAJOR, _ROBUSTNESS),
+    # Of correctness: what is left behind is an answer too, and the workspace is the agent's to change without harm.
+    "workspace_diff": Check(state.WorkspaceDiff, state.workspace_diff, _MAJOR, _CORRECTNESS, state.examine_diff),
+    "verify": Check(state.HiddenTests, state.verify, _MAJOR, _CORRECTNESS),
     "task_completion": Check(metrics.Rubric, metrics.task_completion, _MAJOR, _CORRECTNESS),
     "output_correctness": Check(metrics.OutputCorrectness, metrics.output_correctness, _MAJOR, _CORRECTNESS),
     "synthesis_quality": Check(metrics.Rubric, metrics.synthesis_quality, _MAJOR, _CORRECTNESS),

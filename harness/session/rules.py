@@ -10,6 +10,7 @@ from msgspec import Struct
 from harness.domain.events import Source
 from harness.domain.limits import Limits
 from harness.domain.view import AgentView
+from harness.domain.workspace import WorkFile
 from harness.ports import CanaryWatch, Gate, Ledger, ModelProvider, Retries, ToolProvider, User
 from protocol.messages import HarnessMessage
 
@@ -21,6 +22,7 @@ class Rules(Struct, frozen=True):
     """Everything one trial is held to. The stateful parts belong to this trial alone.
 
     `told`: canaries that the pack itself shows the agent; to show them to its model is no exfiltration.
+    `workspace`: the files the agent was given to work on; None where it has none.
     """
 
     view: AgentView
@@ -33,6 +35,7 @@ class Rules(Struct, frozen=True):
     user: User
     limits: Limits
     told: frozenset[str] = frozenset()
+    workspace: tuple[WorkFile, ...] | None = None
 
 
 class Send(Struct, frozen=True):

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import anyio.to_thread
 from msgspec import to_builtins
 
 from harness.domain.ids import TrialKey
 from harness.domain.outcome import Breach, Outcome, Usage, rule_for
+from harness.domain.workspace import Taken
 from harness.ports import Clock, Container, ExitInfo, Journal
 from harness.session.driver import Driver, Ended
 from harness.session.ending import Seen, conclude
 from harness.session.machine import Machine
 from harness.session.rules import Rules
 from harness.session.tail import Tail
+from harness.session.workspace import account_of
 
 
 class Session:
@@ -28,6 +31,8 @@ class Session:
         self._began = clock.now_ms()
         self._stderr = Tail(rules.limits.kept_stderr_bytes)
         self.machine = Machine(rules, self.record)
+        self.taken: Taken | None = None
+        """The workspace as the agent left it, once it is gone; None where it has none or nothing came."""
 
     def record(self, kind: str, source: Any, data: Any) -> int:
         """Put one event on record now."""
@@ -36,7 +41,9 @@ class Session:
     async def run(self, container: Container) -> tuple[Breach, Usage]:
         """Drive the agent to its end. Raises EngineError where the engine failed; the record stays as it is."""
         ended = await Driver(container, self.machine, self._rules, self._clock, self._stderr).run()
-        self._put_exit(ended)
+        self.taken = ended.exit.workspace
+        summary = await self._put_workspace(ended.exit)
+        self._put_exit(ended, summary)
         seen = Seen(
             breach=self.machine.breach,
             trajectory=self.machine.trajectory,
@@ -48,7 +55,19 @@ class Session:
         )
         return conclude(seen), self._usage(ended)
 
-    def _put_exit(self, ended: Ended) -> None:
+    async def _put_workspace(self, info: ExitInfo) -> dict[str, Any]:
+        """What the agent made of its workspace, where it has one; `exit` tells that it was looked at."""
+        given = self._rules.workspace
+        if given is None:
+            return {}
+        account = await anyio.to_thread.run_sync(account_of, given, info.workspace, self._scrub)
+        for change in account.changes:
+            self.record("workspace", "observed", change)
+        for code, reason in account.findings:
+            self.record("finding", "observed", {"code": code, "reason": reason})
+        return {"workspace": account.summary} if account.summary is not None else {}
+
+    def _put_exit(self, ended: Ended, more: dict[str, Any]) -> None:
         if self._stderr.total:
             text = self._stderr.text(self._scrub)
             said = {"text": text, "total_bytes": self._stderr.total, "dropped_bytes": self._stderr.dropped}
@@ -61,7 +80,7 @@ class Session:
             self.record("connect", "observed", {"address": connect.address, "count": connect.count})
         for code, reason in _findings(ended, self.machine.trajectory is not None and self.machine.breach is None):
             self.record("finding", "observed", {"code": code, "reason": reason})
-        self.record("exit", "observed", _exit_data(info))
+        self.record("exit", "observed", {**_exit_data(info), **more})
 
     def _last_words(self) -> str:
         lines = self._stderr.text(self._scrub).strip().splitlines()

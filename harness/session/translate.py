@@ -23,6 +23,7 @@ def build_invoke(view: AgentView) -> Invoke:
         budget=BudgetView(**to_builtins(view.budget)),
         limits=LimitsView(view.limits.max_line_bytes),
         context=view.context,
+        workspace=view.workspace,
     )
 
 

@@ -1,0 +1,43 @@
+"""The images of hidden tests: found and pinned before the first trial, so that none can miss one halfway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import anyio.to_thread
+from msgspec import UNSET
+
+from harness.app import images
+from harness.domain.pack import Scenario
+from harness.errors import FrictionError, PackError, UsageError
+from harness.ports import Engine, ImageInfo
+
+Images = dict[str, ImageInfo]
+"""By the name that packs call them."""
+
+
+async def gather(engine: Engine, scenarios: Iterable[Scenario]) -> Images:
+    """Build, find or pull each. PackError where one cannot be had: its scenarios could not be judged."""
+    found: Images = {}
+    for scenario in scenarios:
+        if scenario.verify is not UNSET and scenario.verify.image not in found:
+            name = scenario.verify.image
+            try:
+                ident = await anyio.to_thread.run_sync(images.locate_image, name)
+                found[name] = await engine.inspect(ident)
+            except (FrictionError, UsageError) as error:
+                where = f"scenario {scenario.id}: the image of its hidden tests cannot be used: {error.message}"
+                raise PackError(where, remedy=error.remedy) from error
+    return found
+
+
+async def again(engine: Engine, pinned: Mapping[str, str]) -> Images:
+    """Those of a stored run, by the digests they had. PackError where one is gone."""
+    found: Images = {}
+    for name, digest in pinned.items():
+        try:
+            found[name] = await engine.inspect(digest)
+        except FrictionError as error:
+            what = f"image {name} of the hidden tests is not the one the run began with any more ({digest[:19]})"
+            raise PackError(what, remedy="put it back, or start a new run") from error
+    return found
