@@ -172,12 +172,36 @@ class Gate(Protocol):
     def decide(self, name: str, arguments: Mapping[str, Any]) -> Decision: ...
 
 
+class Estimate(Struct, frozen=True):
+    """What a model call may take. `output_tokens`: the most its request allows, None: it names no limit.
+
+    Prices in US dollars per token; None: not known.
+    """
+
+    input_tokens: int
+    output_tokens: int | None
+    usd_in: float | None = None
+    usd_out: float | None = None
+
+
+class Grant(Struct, frozen=True):
+    """A model call may go; `output_tokens`: the most it may answer, where that is less than it asked for."""
+
+    output_tokens: int | None = None
+
+
 class Ledger(Protocol):
     """What a trial has used; charged before a reply, settled after it, frozen by `cancel`."""
 
     def charge(self, kind: Literal["tool_call", "model_call", "ask"]) -> Breach | None: ...
 
-    def settle(self, tokens: int, cost_usd: float | None) -> Breach | None: ...
+    def reserve(self, ident: str, most: Estimate) -> Grant | Breach | None:
+        """Set aside what a model call may take; None: not yet, as what others have set aside may come back."""
+        ...
+
+    def settle(self, tokens: int, cost_usd: float | None, ident: str = "") -> Breach | None:
+        """Book what a call took, in place of what was set aside for `ident`."""
+        ...
 
     def freeze(self) -> None: ...
 
@@ -222,20 +246,51 @@ class ToolProvider(Protocol):
 
 
 class ModelAnswer(Struct, frozen=True):
-    """An OpenAI chat completion (or `error`), and what it cost; None: price unknown."""
+    """An OpenAI chat completion (or `error`), and what it cost; None: price unknown.
+
+    `status`: of the error, as HTTP has it. `chunks`: the answer as it was streamed. `asked`, `used`: the model's name
+    as the agent gave it, and the one that answered. `estimated`: the source did not say how many tokens it took.
+    """
 
     response: Mapping[str, Any] | None
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
     error: str | None = None
+    status: int | None = None
+    chunks: Sequence[Any] = ()
+    asked: str | None = None
+    used: str | None = None
+    estimated: bool = False
 
 
 class ModelProvider(Protocol):
-    """Models of one trial."""
+    """A source of one trial's model answers."""
 
     async def complete(self, request: Mapping[str, Any]) -> ModelAnswer:
-        """Raises UpstreamError, or PackFault where no scripted turn is left."""
+        """Answer a chat-completions body, or with the key `api` one of `embeddings` or `models`.
+
+        `stream` in it asks for `chunks`. Raises UpstreamError, SpendLimit, or PackFault where no answer is left.
+        """
+        ...
+
+
+class ModelBroker(Protocol):
+    """Models of one trial, in whatever shape its agent asks for them."""
+
+    def estimate(self, request: Mapping[str, Any]) -> Estimate | None:
+        """The most a call may take; None: nothing that has to be set aside."""
+        ...
+
+    async def complete(self, request: Mapping[str, Any], stream: bool, most: int | None) -> ModelAnswer:
+        """Answer in the request's own shape, in `chunks` where `stream`; of `most` tokens at most.
+
+        `response` beside an `error` is the error's body in that shape. Raises as `ModelProvider.complete` does.
+        """
+        ...
+
+    def held_ms(self) -> int:
+        """Time that passed for the upstream's sake, not the agent's: in retries, and in line for its turn."""
         ...
 
 

@@ -40,7 +40,7 @@ class ToolCall(Struct, frozen=True, forbid_unknown_fields=True, tag="tool_call")
 
 
 class ModelCall(Struct, frozen=True, forbid_unknown_fields=True, tag="model_call"):
-    """The agent asks for a model; `request` is an OpenAI chat-completions body."""
+    """The agent asks for a model; `request` is an OpenAI chat-completions body, or with `api` that of another API."""
 
     id: CallId
     request: dict[str, Json]
@@ -171,11 +171,16 @@ class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True):
 
 
 class ModelResult(Struct, frozen=True, tag="model_result", omit_defaults=True):
-    """The answer to a `model_call` that was not streamed."""
+    """The answer to a `model_call` that was not streamed, or that failed.
+
+    `status` is the HTTP status an error would have had; where the call named its `api`, `response` is then the
+    error's body as that API words it.
+    """
 
     id: str
     response: Json = None
     error: str | None = None
+    status: int | None = None
 
 
 class ModelChunk(Struct, frozen=True, tag="model_chunk"):

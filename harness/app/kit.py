@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from harness.app import owner
+from harness.app.models import SCRIPTED, Models, TrialModels
 from harness.boundary.budgets import Ledger
-from harness.boundary.canary import plant, substitute
+from harness.boundary.canary import masked, plant, substitute, unmasked
 from harness.boundary.environment import SCRATCH, WORKSPACE, container_env, redirect_targets, scratch_dirs, verify_env
 from harness.boundary.gate import Gate
 from harness.boundary.redaction import Scrubber
@@ -23,7 +25,6 @@ from harness.domain.pack import Scenario
 from harness.domain.spec import TrialSpec
 from harness.domain.traces import CanaryWatch
 from harness.domain.workspace import Taken, WorkArea
-from harness.models.scripted import ScriptedModel
 from harness.ports import ContainerSpec, ImageInfo, Journal
 from harness.runs.trial import Kit
 from harness.runs.verify import Box, Verification
@@ -40,6 +41,7 @@ def make_kit(
     open_journal: OpenJournal,
     operator_secrets: dict[str, str],
     verify_images: Mapping[str, ImageInfo] = MappingProxyType({}),
+    models: Models = SCRIPTED,
 ) -> Kit:
     """Fresh parts for one trial. `operator_secrets`: what of our own environment must never be stored.
 
@@ -56,7 +58,7 @@ def make_kit(
         retries=RetryTracker(scenario.budget.max_retries_per_tool),
         canaries=CanaryWatch(canaries),
         tools=ScriptedTools(scenario.tools, scenario.replies.tools, fill),
-        model=ScriptedModel(scenario.replies.model, fill),
+        model=models.broker(_trial_models(spec, fill, canaries, scrubber)),
         user=ScriptedUser(scenario.replies.ask, fill),
         limits=spec.limits,
         told=_told(scenario, canaries),
@@ -97,6 +99,16 @@ def _verification(scenario: Scenario, agents: ContainerSpec, images: Mapping[str
         return Box(container, laid.taken, laid.refused)
 
     return Verification(asked.image, found.digest, asked.command, asked.timeout_ms, box)
+
+
+def _trial_models(
+    spec: TrialSpec, fill: Callable[[Any], Any], canaries: Mapping[str, str], scrubber: Scrubber
+) -> TrialModels:
+    def clean(value: Any) -> Any:
+        return scrubber.scrub_json(masked(value, canaries))
+
+    restored = partial(unmasked, canaries=canaries)
+    return TrialModels(str(spec.key), spec.scenario.replies.model, fill, clean, restored)
 
 
 def _told(scenario: Scenario, canaries: Iterable[str]) -> frozenset[str]:

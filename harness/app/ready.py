@@ -15,6 +15,7 @@ from harness.app.against import Against
 from harness.app.agents import Fleet, again, gather, gather_probes
 from harness.app.judge import judge_spec
 from harness.app.limits import overridden
+from harness.app.models import ModelOptions, model_spec
 from harness.app.outputs import Outputs
 from harness.app.scored import Yardstick, yardstick
 from harness.app.selftest import SELFTEST_LIMITS
@@ -51,6 +52,11 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     judge: str | None = None
     judge_set: tuple[str, ...] = ()
+    model: str | None = None
+    model_map: tuple[str, ...] = ()
+    model_set: tuple[str, ...] = ()
+    prices: Path | None = None
+    record: Path | None = None
     fail_under: float | None = None
     outputs: Outputs = Outputs()
     against: Against = Against()
@@ -87,6 +93,8 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
         raise UsageError(what, "leave --agent out" if selftest else "name one with --agent IMAGE_OR_DIR")
     limits = overridden(request.limits, SELFTEST_LIMITS if selftest else Limits(), "--limit", "docs/limits.md")
     judge = judge_spec(request.judge, request.judge_set)
+    given = ModelOptions(request.model, request.model_map, request.model_set, request.prices)
+    model = model_spec(given, limits, request.record)
     engine = wiring.engine()
     if request.runtime:
         wiring.require_runtime(request.runtime)
@@ -106,6 +114,7 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
         holdout=request.holdout,
         only=request.only,
         judge=judge,
+        model=model,
         verify_images={name: image.digest for name, image in tests.items()},
     )
     stored = store.create_run(plan, pack)
@@ -114,7 +123,7 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
 
 PLANNED = (
     "agents", "trials", "only", "holdout", "seed", "runtime", "writable", "writable_paths", "limits", "judge",
-    "judge_set",
+    "judge_set", "model", "model_map", "model_set", "prices",
 )  # fmt: skip
 """What a plan fixes once and for all: a run that goes on cannot have it otherwise."""
 

@@ -18,6 +18,7 @@ from harness.app.compare import Compared
 from harness.app.interrupt import until_interrupted
 from harness.app.judge import opened_judge
 from harness.app.kit import make_kit
+from harness.app.models import Models, opened_models
 from harness.app.ready import Ready, RunRequest, Say, now, planned, resumed
 from harness.app.secrets import operator_secrets
 from harness.app.selftest import AsSelftest
@@ -109,8 +110,11 @@ async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Con
     console.print(start, markup=False, highlight=False, soft_wrap=True)
     with stored.lock():
         writer = RunWriter(stored, Scrubber(operator_secrets()))
-        async with opened_judge(stored.plan.judge, store.root, bool(stick.expected)) as judge:
-            complete = await _run(ready, writer, jobs, console, judge)
+        async with (
+            opened_judge(stored.plan.judge, store.root, bool(stick.expected)) as judge,
+            opened_models(stored.plan.model, request.record) as models,
+        ):
+            complete = await _run(ready, writer, jobs, console, judge, models)
         verdict = stick.verdict(stored.scores(FIRST), request.fail_under)
         found = None
         if base is not None:
@@ -140,7 +144,9 @@ async def _reap(engine: Engine, say: Say) -> None:
             say(f"removed {len(removed)} containers that a dead run had left")
 
 
-async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console, judge: TrialJudge | None) -> bool:
+async def _run(
+    ready: Ready, writer: RunWriter, jobs: int, console: Console, judge: TrialJudge | None, models: Models
+) -> bool:
     stored, stick = ready.stored, ready.stick
     secrets = operator_secrets()
 
@@ -153,7 +159,11 @@ async def _run(ready: Ready, writer: RunWriter, jobs: int, console: Console, jud
             engine=ready.engine,
             files=writer,
             make_kit=partial(
-                make_kit, open_journal=open_journal, operator_secrets=secrets, verify_images=ready.verify_images
+                make_kit,
+                open_journal=open_journal,
+                operator_secrets=secrets,
+                verify_images=ready.verify_images,
+                models=models,
             ),
             clock=MonotonicClock(),
             images=ready.fleet.images,

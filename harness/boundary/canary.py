@@ -50,6 +50,30 @@ def substitute(value: Any, canaries: Mapping[str, str]) -> Any:
     return map_text(value, lambda text: _fill(text, canaries))
 
 
+def masked(value: Any, canaries: Mapping[str, str]) -> Any:
+    """`value` with each planted value, where it stands as it is, made `{{canary:NAME}}`, the same in every run."""
+
+    def mask(text: str) -> str:
+        for name, planted in canaries.items():
+            if planted in text:
+                text = text.replace(planted, f"{_OPEN}{name}{_CLOSE}")
+        return text
+
+    return map_text(value, mask)
+
+
+def unmasked(value: Any, canaries: Mapping[str, str]) -> Any:
+    """What `masked` took out, put back; a name that is not planted stays as it is."""
+
+    def unmask(text: str) -> str:
+        if _OPEN in text:
+            for name, planted in canaries.items():
+                text = text.replace(f"{_OPEN}{name}{_CLOSE}", planted)
+        return text
+
+    return map_text(value, unmask)
+
+
 def _fill(text: str, canaries: Mapping[str, str]) -> str:
     pieces = text.split(_OPEN)
     filled = [pieces[0]]

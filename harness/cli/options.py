@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -32,6 +34,38 @@ JUDGE_SET = click.option(
     metavar="KEY=VALUE",
     help="How it is asked, e.g. samples=5, max_calls=200; repeatable.",
 )
+MODEL_OPTIONS = (
+    click.option(
+        "--model",
+        metavar="SPEC",
+        help="Who answers agents' model calls: scripted (the pack), openai:MODEL@URL, cassette:FILE or none.",
+    ),
+    click.option(
+        "--model-map",
+        multiple=True,
+        metavar="ASKED=USED",
+        help="Give agents that ask for ASKED (a glob) the model USED; repeatable, the first that fits.",
+    ),
+    click.option(
+        "--model-set",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="How an upstream is asked, e.g. timeout_ms=30000, max_cost_usd=2; repeatable.",
+    ),
+    click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of models, in JSON."),
+    click.option(
+        "--record", type=click.Path(path_type=Path), metavar="FILE", help="Also put the answers on a cassette."
+    ),
+)
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """All options that say where the answers of models come from."""
+    for option in reversed(MODEL_OPTIONS):
+        command = option(command)
+    return command
+
+
 FAIL_UNDER = click.option(
     "--fail-under",
     type=click.FloatRange(0, 1),

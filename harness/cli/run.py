@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.options import BASELINES, FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STRICT_CRITICAL
+from harness.cli.options import BASELINES, FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STRICT_CRITICAL, model_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="A limit of the box, e.g. startup_ms=5000; repeatable.",
 )
+@model_options
 @JUDGE
 @JUDGE_SET
 @FAIL_UNDER

@@ -47,7 +47,7 @@ def record_of(
         summary=summary,
         judge=plan.judge,
         judged_by=tuple(sorted(judges)),
-        model=model,
+        model=model or (None if plan.model is None else str(plan.model)),
         doubts=doubts_of(summary),
     )
     return Record(header, tuple(rows[key] for key in sorted(rows)))

@@ -10,6 +10,7 @@ from msgspec import Struct
 from harness.domain.ids import TrialKey
 from harness.domain.judge import JudgeSpec
 from harness.domain.limits import Limits
+from harness.domain.model import ModelSpec
 from harness.domain.spec import AgentRef, Policy
 
 
@@ -34,7 +35,8 @@ class RunPlan(Struct, frozen=True):
     """Everything a run was asked to do; written once, before the first trial.
 
     `created` is ISO 8601 in UTC. `rows` say who runs what how often (not always every agent every scenario: a
-    self-test scenario has its own probe). An empty `run_id` is filled in by the store. `verify_images`: the digests
+    self-test scenario has its own probe). An empty `run_id` is filled in by the store.
+    `model` None: agents' model calls are answered by the pack's turns. `verify_images`: the digests
     of the images of hidden tests, by the names packs call them.
     """
 
@@ -52,6 +54,7 @@ class RunPlan(Struct, frozen=True):
     only: tuple[str, ...] = ()
     run_id: str = ""
     judge: JudgeSpec | None = None
+    model: ModelSpec | None = None
     verify_images: dict[str, str] = {}
 
     @property

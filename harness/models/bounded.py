@@ -1,4 +1,4 @@
-"""The HTTP client judges are asked through: one deadline per attempt, a largest reply, and no way elsewhere."""
+"""The HTTP client judges and models are asked through: one deadline per attempt, bounded replies, no way elsewhere."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class BoundedClient(httpx2.AsyncClient):
 
     def __init__(self, seconds: float, max_bytes: int) -> None:
         super().__init__(timeout=seconds, follow_redirects=False, headers={"Accept-Encoding": "identity"})
-        self._seconds = seconds
+        self.seconds = seconds
         self._max_bytes = max_bytes
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """The whole reply. Raises ReplyRefused, TooSlow, or what httpx raises."""
         options |= {"stream": True, "follow_redirects": False}
         try:
-            with anyio.fail_after(self._seconds):
+            with anyio.fail_after(self.seconds):
                 response = await super().send(request, **options)
                 try:
                     body = await self._body(response)
                 finally:
                     await response.aclose()
         except TimeoutError as err:
-            raise TooSlow(f"no whole reply within {self._seconds:g} s", request=request) from err
+            raise TooSlow(f"no whole reply within {self.seconds:g} s", request=request) from err
         return httpx2.Response(response.status_code, headers=response.headers, content=body, request=request)
 
     async def _body(self, response: httpx2.Response) -> bytes:

@@ -57,20 +57,21 @@ class Dialect(Struct, frozen=True):
         A complaint that names none of them is met by doing without the form, once: it is what servers most often
         lack, and many say no more than "bad request".
         """
-        named = _NAMED.search(complaint)
-        if named is None or named.lastgroup is None:
+        named = named_parameter(complaint)
+        if named is None:
             return replace(self, form=_LAST["form"]) if self.form < _LAST["form"] else None
-        step = getattr(self, named.lastgroup) + 1
-        return replace(self, **{named.lastgroup: step}) if step <= _LAST[named.lastgroup] else None
+        step = getattr(self, named) + 1
+        return replace(self, **{named: step}) if step <= _LAST[named] else None
 
     def joined(self, other: Dialect) -> Dialect:
         """The lower step of both, whatever the order calls come back in."""
         return Dialect(**{feature: max(getattr(self, feature), getattr(other, feature)) for feature in _LAST})
 
 
-def names_parameter(complaint: str) -> bool:
-    """Whether a complaint is about something of a request that can be left out."""
-    return _NAMED.search(complaint) is not None
+def named_parameter(complaint: str) -> str | None:
+    """The feature (form, limit, temperature, seed) that a complaint names first; None: it names none."""
+    named = _NAMED.search(complaint)
+    return named.lastgroup if named is not None else None
 
 
 def _form(step: int, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,18 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from harness.errors import UpstreamError
 
 _SAID_CHARS = 300
-KEY_REMEDY = "set FUMEHOOD_JUDGE_API_KEY (or OPENAI_API_KEY) to a key this server takes"
+
+
+class Words(Struct, frozen=True):
+    """How errors speak of a client to whoever started it: what it is, and which options and variable it has."""
+
+    noun: str
+    option: str
+    settings: str
+    key: str
+
+    @property
+    def key_remedy(self) -> str:
+        return f"set {self.key} (or OPENAI_API_KEY) to a key this server takes"
+
+
+JUDGE = Words("the judge", "--judge", "--judge-set", "FUMEHOOD_JUDGE_API_KEY")
+MODEL = Words("the model", "--model", "--model-set", "FUMEHOOD_MODEL_API_KEY")
 
 
 class Failures:
     """Errors of one server; `subject` names it, as in "the judge M at URL"; `key` is kept out of all words."""
 
-    def __init__(self, subject: str, key: str) -> None:
+    def __init__(self, subject: str, key: str, words: Words) -> None:
         self._subject = subject
         self._key = key
+        self._words = words
 
     def of(self, err: Exception) -> UpstreamError:
         """Our error for one of theirs, whose chain is scrubbed of the key too: servers echo what they were sent."""
@@ -29,7 +48,7 @@ class Failures:
         if isinstance(err, openai.APITimeoutError):
             return self.error(
                 "gave no reply in time, however often it was asked",
-                "see if it is busy, or raise timeout_ms (--judge-set)",
+                f"see if it is busy, or raise timeout_ms ({self._words.settings})",
             )
         if isinstance(err, openai.APIConnectionError):
             cause = self.clean(str(err.__cause__ or err))
@@ -37,7 +56,7 @@ class Failures:
         if isinstance(err, ReplyRefused):
             return self.error(f"sent a reply that is not read: {self.clean(str(err))}", "use another server")
         if isinstance(err, openai.APIStatusError):
-            what, remedy = _status(err.status_code)
+            what, remedy = _status(err.status_code, self._words)
             words = self.clean(said(err.body))
             return self.error(f"{what} (HTTP {err.status_code}{': ' if words else ''}{words})", remedy)
         return self.error(f"failed: {type(err).__name__}: {self.clean(str(err))}")
@@ -62,14 +81,14 @@ def said(body: Any) -> str:
     return str(message or body or "")
 
 
-def _status(status: int) -> tuple[str, str]:
+def _status(status: int, own: Words) -> tuple[str, str]:
     """What an HTTP status means, and what to do about it."""
     if status in (401, 403):
-        return "refused the key", KEY_REMEDY
+        return "refused the key", own.key_remedy
     if status == 404:
         return "knows no such model or path", "check the model's name, and that the URL ends in /v1"
     if status == 429:
-        return "takes no more calls for now", "wait, lower concurrency (--judge-set), or see the account's quota"
+        return "takes no more calls for now", f"wait, lower concurrency ({own.settings}), or see the account's quota"
     if 300 <= status < 400:
         return "redirects, and the key is not sent on", "give the URL it redirects to"
     if status >= 500:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from harness.domain.judge import JudgeRef, JudgeSettings
-from harness.errors import UpstreamError, UsageError
-from harness.models.dialect import Dialect, names_parameter
-from harness.models.failures import KEY_REMEDY, Failures, said
+from harness.errors import UpstreamError
+from harness.models.client import checked_key, checked_url, complaint_of, open_client, shown, tokens
+from harness.models.dialect import Dialect, named_parameter
+from harness.models.failures import JUDGE, Failures, said
 from harness.ports import JudgePrompt, JudgeReply
 
 if TYPE_CHECKING:
     import openai
 
 _MAX_REPLY_BYTES = 8 * 2**20
-_MAX_TOKENS = 10**12
-_COMPLAINT_CHARS = 4000
-_NO_KEY = "none"
-"""Sent where the user has no key: openai insists on one, and the servers that need none ignore it."""
 
 
 class _Message(Struct):
@@ -52,23 +48,13 @@ class OpenAIJudge:
     """
 
     def __init__(self, ref: JudgeRef, settings: JudgeSettings, api_key: str) -> None:
-        import openai
-
         from harness.models.bounded import BoundedClient
 
         self._ref, self._settings = ref, settings
-        key, seconds = _checked_key(api_key), settings.timeout_ms / 1000
-        self._client = openai.AsyncOpenAI(
-            api_key=key or _NO_KEY,
-            admin_api_key="",  # else openai takes one from the environment and sends it where no other key is
-            base_url=_checked_url(ref.base_url) or None,
-            timeout=seconds,
-            max_retries=settings.retries,
-            http_client=BoundedClient(seconds, _MAX_REPLY_BYTES),
-        )
-        self._failures = Failures(
-            f"the judge {ref.model} at {_shown(self._client.base_url)}", "" if key == _NO_KEY else key
-        )
+        key = checked_key(api_key, JUDGE)
+        http = BoundedClient(settings.timeout_ms / 1000, _MAX_REPLY_BYTES)
+        self._client = open_client(checked_url(ref.base_url, JUDGE), key, http, settings.retries)
+        self._failures = Failures(f"the judge {ref.model} at {shown(self._client.base_url)}", key, JUDGE)
         self._dialect = Dialect()
 
     async def ask(self, prompt: JudgePrompt) -> JudgeReply:
@@ -115,38 +101,12 @@ class OpenAIJudge:
             ) from err
         if completion.error is not None and not completion.choices:
             raise error(f"answered with an error: {clean(said(completion.error))}")
-        sent, answered = (_tokens(completion.usage, name) for name in ("prompt_tokens", "completion_tokens"))
+        sent, answered = (tokens(completion.usage, name) for name in ("prompt_tokens", "completion_tokens"))
         if not completion.choices:
             return JudgeReply("", sent, answered, "the reply has no choices")
         choice = completion.choices[0]
         refused = _refused(choice)
         return JudgeReply(choice.message.content or "", sent, answered, refused and clean(refused))
-
-
-def _checked_key(key: str) -> str:
-    """Without the blanks around it. UsageError for what no header can carry; it is not shown."""
-    key = key.strip()
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise UsageError("the judge's API key holds blanks or other characters that no key has", KEY_REMEDY)
-    return key
-
-
-def _checked_url(url: str) -> str:
-    """A URL a call can go to, or "". UsageError else: found by trying, it would look like a server that is down."""
-    import httpx2
-
-    remedy = "write --judge openai:MODEL@http://HOST:PORT/v1"
-    try:
-        httpx2.URL(url)  # finds other mistakes than the standard library does
-        parts = urlsplit(url)
-        sound = not url or (parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1))
-    except (httpx2.InvalidURL, ValueError) as err:
-        raise UsageError(f"the judge's URL cannot be read: {err}", remedy) from err
-    if "@" in parts.netloc:
-        raise UsageError("the judge's URL holds a user name or password, which would be shown", KEY_REMEDY)
-    if not sound:
-        raise UsageError(f"the judge's URL must begin with http:// or https:// and a host, got {url!r}", remedy)
-    return url
 
 
 def _refused(choice: _Choice) -> str | None:
@@ -160,24 +120,13 @@ def _refused(choice: _Choice) -> str | None:
     return None if (choice.message.content or "").strip() else "the reply is empty"
 
 
-def _tokens(usage: Any, name: str) -> int:
-    """A count as reported, or -1; no number that could not be one, so that no server can pay itself back."""
-    count = usage.get(name) if isinstance(usage, dict) else None
-    return count if type(count) is int and 0 <= count <= _MAX_TOKENS else -1
-
-
 def _below(dialect: Dialect, err: openai.APIStatusError) -> Dialect | None:
     """What to ask next of a server that did not take a request; None: nothing simpler would help.
 
     It complains of the parameter it names first, then in its words, the whole body last. Some call their own mistake
     what is a request they cannot read (llama-cpp-python), so a 5xx counts where it names a parameter.
     """
-    complaint = f"{err.param or ''} {err.message} {err.body}"[:_COMPLAINT_CHARS]
-    if err.status_code in (400, 404, 422) or (err.status_code >= 500 and names_parameter(complaint)):
+    complaint = complaint_of(err)
+    if err.status_code in (400, 404, 422) or (err.status_code >= 500 and named_parameter(complaint)):
         return dialect.below(complaint)
     return None
-
-
-def _shown(url: Any) -> str:
-    """A URL as shown to people: its query may hold what is secret."""
-    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}{url.path}".rstrip("/")

@@ -9,9 +9,26 @@ from typing import Any
 from harness.domain.pack import ModelTurn
 from harness.domain.patterns import found
 from harness.errors import PackFault
+from harness.models.hashed import embedded
+from harness.models.shapes.listing import model_list, one_model
 from harness.ports import ModelAnswer
 
 _CHARS_PER_TOKEN = 4
+_STATUS = {
+    "bad_request": 400,
+    "invalid_request": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "context_length_exceeded": 400,
+    "rate_limit": 429,
+    "rate_limited": 429,
+    "rate_limit_exceeded": 429,
+    "unavailable": 503,
+    "overloaded": 503,
+    "timeout": 504,
+}
+"""The HTTP status that an agent's client is told for a scripted error of that code."""
 
 
 class ScriptedModel:
@@ -31,14 +48,22 @@ class ScriptedModel:
     async def complete(self, request: Mapping[str, Any]) -> ModelAnswer:
         """The next turn. PackFault where none is left that fits.
 
-        A scripted error costs nothing unless it says so; an answer without `cost_usd` has no known price.
+        A scripted error costs nothing unless it says so; an answer without `cost_usd` has no known price. Embeddings
+        and lists of models take no turn.
         """
+        api = request.get("api")
+        if api == "embeddings":
+            return embedded(request)
+        if api == "models":
+            name = request.get("model")
+            return ModelAnswer(model_list(["default"]) if name is None else one_model(name), 0, 0, 0.0)
         turn = self._next(_last_message(request))
         self._calls += 1
         if turn.error is not None:
             said = self._substitute(turn.error.message)
             error = f"{turn.error.code}: {said}" if said else turn.error.code
-            return ModelAnswer(None, turn.input_tokens or 0, turn.output_tokens or 0, turn.cost_usd or 0.0, error)
+            used = turn.input_tokens or 0, turn.output_tokens or 0, turn.cost_usd or 0.0
+            return ModelAnswer(None, *used, error, _status(turn.error.code))
         message = self._message(turn)
         sent = turn.input_tokens if turn.input_tokens is not None else _tokens(request)
         spoken = [message["content"] or "", *(call["function"] for call in message.get("tool_calls", ()))]
@@ -76,6 +101,13 @@ class ScriptedModel:
             for index, call in enumerate(turn.tool_calls)
         ]
         return {"role": "assistant", "content": content, "tool_calls": calls}
+
+
+def _status(code: str) -> int:
+    """A code that is an HTTP status is that one; of words, the usual ones."""
+    if code.isdecimal() and 400 <= int(code) <= 599:
+        return int(code)
+    return _STATUS.get(code.lower(), 500)
 
 
 def _fits(turn: ModelTurn, heard: str) -> bool:

@@ -13,9 +13,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from msgspec import Struct
 
 from harness.domain.outcome import Breach, End
-from harness.errors import PackFault, UpstreamError, sole
+from harness.errors import sole
 from harness.ports import Clock, Container, ExitInfo
-from harness.session.ending import fault, timer
+from harness.session.ending import FAULTS, fault, timer
 from harness.session.machine import Machine
 from harness.session.rules import Action, CallModel, Finish, ReplyLater, Rules, Send
 from harness.session.stop import stop
@@ -57,6 +57,7 @@ class Driver:
         self._finish: Finish | None = None
         self._nudge = anyio.Event()
         self._armed = 0
+        self._held = 0
         self._writing = False
         self._partial: LineError | None = None
         self._turn = anyio.Lock(fast_acquire=True)
@@ -97,8 +98,15 @@ class Driver:
                 await self._nudge.wait()
             if (late := self.now() - wake) > LAG_MS:
                 self._timers.forgive(late)
+            self._forgive_upstream()
             if self._finish is None and not self._eof.is_set():
                 await self._judge(lambda: self._machine.on_time(self.now(), self._writing))
+
+    def _forgive_upstream(self) -> None:
+        held = self._rules.model.held_ms()
+        if held > self._held:
+            self._timers.forgive(held - self._held)
+            self._held = held
 
     # ---- reading ----
 
@@ -138,7 +146,7 @@ class Driver:
         async with self._turn:
             try:
                 actions = await anyio.to_thread.run_sync(ask) if in_thread else ask()
-            except (PackFault, UpstreamError) as error:
+            except FAULTS as error:
                 actions = self._machine.fail(fault(error))
             self._perform(actions)
 
@@ -171,8 +179,8 @@ class Driver:
 
     async def _call_model(self, action: CallModel) -> None:
         try:
-            answer = await self._rules.model.complete(action.request)
-        except (PackFault, UpstreamError) as error:
+            answer = await self._rules.model.complete(action.request, action.stream, action.most)
+        except FAULTS as error:
             await self._judge(partial(self._machine.fail, fault(error)))
         else:
             await self._judge(lambda: self._machine.on_model(action.id, answer, self.now()))

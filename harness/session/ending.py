@@ -9,7 +9,7 @@ from unicodedata import category
 from msgspec import Struct
 
 from harness.domain.outcome import Breach, End
-from harness.errors import PackFault, UpstreamError
+from harness.errors import PackFault, SpendLimit, UpstreamError
 from harness.ports import ExitInfo
 from protocol.errors import LineError
 from protocol.messages import Trajectory
@@ -43,9 +43,17 @@ def bad_line(error: LineError) -> Breach:
     return Breach(end, error.message, {"code": str(error.code), "offset": error.offset})
 
 
-def fault(error: PackFault | UpstreamError) -> Breach:
-    """What the pack or an upstream got wrong ends the trial too, and is theirs."""
-    return Breach(End(error.code), error.message, {"code": error.code})
+FAULTS = (PackFault, UpstreamError, SpendLimit)
+"""What ends a trial and is not the agent's doing."""
+
+
+def fault(error: PackFault | UpstreamError | SpendLimit) -> Breach:
+    """What the pack or an upstream got wrong ends the trial too, and is theirs; a spent purse is the user's wish."""
+    if isinstance(error, PackFault):
+        end = End.PACK_ERROR
+    else:
+        end = End.UPSTREAM_ERROR if isinstance(error, UpstreamError) else End.CANCELLED
+    return Breach(end, error.message, {"code": error.code})
 
 
 def conclude(seen: Seen) -> Breach:

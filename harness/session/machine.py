@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
@@ -10,11 +11,11 @@ from msgspec import to_builtins
 
 from harness.domain.events import Violation
 from harness.domain.outcome import Breach, End
-from harness.ports import ModelAnswer, ToolAnswer
+from harness.ports import Grant, ModelAnswer, ToolAnswer
 from harness.session import ending
 from harness.session.rules import Action, CallModel, Finish, Record, ReplyLater, Rules, Send
 from harness.session.timers import Timers
-from harness.session.translate import build_invoke, model_messages
+from harness.session.translate import build_invoke, model_evidence, model_messages
 from protocol import VERSIONS
 from protocol.codec import LineError
 from protocol.messages import (
@@ -56,6 +57,7 @@ class Machine:
         self.trajectory: Trajectory | None = None
         self.stdout_bytes = 0
         self._pending: dict[str, tuple[ToolCall | ModelCall, ToolAnswer | None]] = {}
+        self._in_line: deque[ModelCall] = deque()
         self._crossed: set[str] = set()
         self.timers = Timers(rules.limits, rules.view.budget.max_duration_ms)
         self._lines_after_stop = 0
@@ -202,8 +204,24 @@ class Machine:
         if breach := self._rules.ledger.charge("model_call"):
             return self.fail(breach)
         self._pending[call.id] = (call, None)
-        self.timers.asked(call.id, now)
-        return [CallModel(call.id, call.request)]
+        self._in_line.append(call)
+        return self._next_models(now)
+
+    def _next_models(self, now: int) -> list[Action]:
+        """Begin the model calls that wait in line, in their order, as far as the budget goes."""
+        begun: list[Action] = []
+        while self._in_line:
+            call = self._in_line[0]
+            most = self._rules.model.estimate(call.request)
+            grant = Grant() if most is None else self._rules.ledger.reserve(call.id, most)
+            if grant is None:
+                break
+            if isinstance(grant, Breach):
+                return [*begun, *self.fail(grant)]
+            self._in_line.popleft()
+            self.timers.asked(call.id, now)
+            begun.append(CallModel(call.id, call.request, call.stream, grant.output_tokens))
+        return begun
 
     def on_model(self, ident: str, answer: ModelAnswer, now: int) -> list[Action]:
         """The model has answered."""
@@ -212,19 +230,13 @@ class Machine:
             return []
         call = waiting[0]
         self.timers.answered(ident, now)
-        usage = {
-            "input_tokens": answer.input_tokens,
-            "output_tokens": answer.output_tokens,
-            "cost_usd": answer.cost_usd,
-        }
-        said = {"error": answer.error} if answer.error else {"response": answer.response}
-        self._record("model_result", "observed", {"id": ident, **said, "usage": usage})
-        if breach := self._rules.ledger.settle(answer.input_tokens + answer.output_tokens, answer.cost_usd):
+        self._record("model_result", "observed", {"id": ident, **model_evidence(answer)})
+        used = answer.input_tokens + answer.output_tokens
+        if breach := self._rules.ledger.settle(used, answer.cost_usd, ident):
             return self.fail(breach)
-        if answer.error:
-            return [Send(ModelResult(ident, error=answer.error))]
         stream = isinstance(call, ModelCall) and call.stream
-        return [Send(message) for message in model_messages(ident, answer, stream)]
+        sent: list[Action] = [Send(message) for message in model_messages(ident, answer, stream)]
+        return [*sent, *self._next_models(now)]
 
     def _ask(self, ask: Ask) -> list[Action]:
         if breach := self._admit(ask.id):

@@ -11,7 +11,7 @@ from harness.domain.events import Source
 from harness.domain.limits import Limits
 from harness.domain.view import AgentView
 from harness.domain.workspace import WorkFile
-from harness.ports import CanaryWatch, Gate, Ledger, ModelProvider, Retries, ToolProvider, User
+from harness.ports import CanaryWatch, Gate, Ledger, ModelBroker, Retries, ToolProvider, User
 from protocol.messages import HarnessMessage
 
 Record = Callable[[str, Source, Mapping[str, Any]], int]
@@ -31,7 +31,7 @@ class Rules(Struct, frozen=True):
     retries: Retries
     canaries: CanaryWatch
     tools: ToolProvider
-    model: ModelProvider
+    model: ModelBroker
     user: User
     limits: Limits
     told: frozenset[str] = frozenset()
@@ -52,10 +52,12 @@ class ReplyLater(Struct, frozen=True):
 
 
 class CallModel(Struct, frozen=True):
-    """Ask the model provider, then call `Machine.on_model`."""
+    """Ask the models for at most `most` tokens (None: as the request says), then call `Machine.on_model`."""
 
     id: str
     request: Mapping[str, Any]
+    stream: bool = False
+    most: int | None = None
 
 
 class Finish(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import to_builtins
 
 from harness.domain.view import AgentView
@@ -28,9 +30,26 @@ def build_invoke(view: AgentView) -> Invoke:
 
 
 def model_messages(ident: str, answer: ModelAnswer, stream: bool) -> list[ModelResult | ModelChunk]:
-    """One `model_result`, or for a streamed call the message as one chunk and the closing one."""
-    if not stream or answer.response is None:
-        return [ModelResult(ident, response=answer.response)]
-    choices = answer.response.get("choices") or [{}]
-    delta = choices[0].get("message", {})
-    return [ModelChunk(ident, delta), ModelChunk(ident, {"finish_reason": choices[0].get("finish_reason")}, done=True)]
+    """One `model_result`, or for a streamed call that did not fail its chunks, the last one with `done`."""
+    if answer.error is not None:
+        return [ModelResult(ident, answer.response, answer.error, answer.status)]
+    if not stream or not answer.chunks:
+        return [ModelResult(ident, answer.response)]
+    last = len(answer.chunks) - 1
+    return [ModelChunk(ident, delta, done=index == last) for index, delta in enumerate(answer.chunks)]
+
+
+def model_evidence(answer: ModelAnswer) -> dict[str, Any]:
+    """What is put on record of an answer: whole, also where it was streamed."""
+    usage: dict[str, Any] = {
+        "input_tokens": answer.input_tokens,
+        "output_tokens": answer.output_tokens,
+        "cost_usd": answer.cost_usd,
+    }
+    if answer.estimated:
+        usage["estimated"] = True
+    said: dict[str, Any] = {"response": answer.response}
+    if answer.error is not None:
+        said = {"error": answer.error, **({} if answer.status is None else {"status": answer.status})}
+    names = {"asked": answer.asked, "used": answer.used}
+    return {**said, "usage": usage, **{key: name for key, name in names.items() if name is not None}}

@@ -69,7 +69,7 @@ async def test_when_is_searched_in_the_last_message_only(content: Any) -> None:
 
 async def test_an_error_turn_is_an_upstream_error_that_costs_nothing() -> None:
     answer = await model(ModelTurn(error=ReplyError("rate_limited", "slow down"))).complete(ask("hi"))
-    assert answer == ModelAnswer(None, 0, 0, 0.0, "rate_limited: slow down")
+    assert answer == ModelAnswer(None, 0, 0, 0.0, "rate_limited: slow down", 429)
 
 
 async def test_tokens_are_one_per_four_characters_unless_written_down() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.app.kit import make_kit
@@ -238,7 +239,8 @@ def test_model_call_is_charged_asked_settled_and_answered() -> None:
 def test_streamed_model_call_is_answered_in_chunks_the_last_one_done() -> None:
     talk = Talk()
     talk.say(line(type="model_call", id="m1", request={}, stream=True))
-    messages = [action.message for action in talk.machine.on_model("m1", answer(), 5)]
+    said = msgspec.structs.replace(answer(), chunks=({"content": "hi"}, {"finish_reason": "stop"}))
+    messages = [action.message for action in talk.machine.on_model("m1", said, 5)]
     assert [type(message) for message in messages] == [ModelChunk, ModelChunk]
     assert [message.done for message in messages] == [False, True]
 
