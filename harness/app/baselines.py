@@ -29,11 +29,10 @@ from harness.domain.ids import is_safe_id
 from harness.domain.record import Record, Trust
 from harness.domain.run import RunState
 from harness.domain.verdict import RunVerdict
-from harness.errors import AuditMismatch, StoreError, UsageError
+from harness.errors import StoreError, UsageError
 from harness.store import layout
 from harness.store.run import StoredRun
 from harness.store.store import Store
-from harness.store.verify import verify_run
 
 __all__ = [
     "Baseline", "Listed", "SaveRequest", "delete", "folder_of", "git_commit", "hold_evidence", "listing", "load",
@@ -70,9 +69,10 @@ def folder_of(store: Path, folder: Path | None) -> Path:
 
 
 def record_of_run(run: StoredRun) -> Record:
-    """The record of a run by its newest scoring. UsageError while it is still run."""
+    """The record of a run by its newest scoring. UsageError while it is run, AuditMismatch where it was changed."""
     if run.state() is RunState.RUNNING:
         raise UsageError(f"run {run.run_id} is still being run", "wait until it ends")
+    run.hold_seal()
     pack, plan = run.pack(), run.plan
     stick, newest = yardstick(pack, plan), run.newest_scoring()
     if newest is None:
@@ -170,15 +170,9 @@ def _path(folder: Path, name: str) -> Path:
 
 def hold_evidence(run: StoredRun) -> None:
     """UsageError for a run that is not sealed; AuditMismatch where its evidence is not as it was sealed."""
+    run.hold_evidence()
     if run.head() is None:
         raise UsageError(f"run {run.run_id} is not sealed", f"fumehood run --resume {run.run_id} finishes it")
-    report = verify_run(run.path)
-    if not report.ok:
-        first = report.mismatches[0]
-        raise AuditMismatch(
-            f"run {run.run_id} was changed since it was sealed: {first.file}, line {first.line}: {first.message}",
-            f"fumehood audit verify {run.run_id}",
-        )
 
 
 def _claim(path: Path) -> None:

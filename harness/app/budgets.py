@@ -73,6 +73,7 @@ def propose(root: Path, ref: str, target: Path | None = None) -> Proposal:
     """
     logs.configure()
     run = Store(root).open_run(ref)
+    run.hold_seal()
     counted = 0
     usages: list[tuple[str, str, Usage]] = []
     for verdict in run.scores():

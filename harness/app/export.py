@@ -54,13 +54,17 @@ class Source:
 
 
 def open_source(root: Path, ref: str) -> Source:
-    """The run `ref` (an id, the beginning of one, or last) of the store `root`. UsageError where there is none."""
+    """The run `ref` (an id, the beginning of one, or last) of the store `root`.
+
+    UsageError where there is none, AuditMismatch where it is not as it was sealed.
+    """
     from harness.app import logs
     from harness.app.scored import yardstick
     from harness.store.store import Store
 
     logs.configure()
     run = Store(root).open_run(ref)
+    run.hold_seal()
     return Source(run, yardstick(run.pack(), run.plan))
 
 

@@ -86,7 +86,11 @@ def _against(request: ReportRequest, run: StoredRun) -> Against:
 
 
 def page_source(run: StoredRun, store: Path, scoring: int | None = None) -> PageSource:
-    """A run by one of its scorings, as the page reads it; by its verdicts so far where it was not sealed."""
+    """A run by one of its scorings, as the page reads it; by its verdicts so far where it was not sealed.
+
+    AuditMismatch where it is not as it was sealed.
+    """
+    run.hold_seal()
     stick = yardstick(run.pack(), run.plan)
     state = run.state()
     head = run.head()

@@ -80,6 +80,7 @@ def execute(request: ScoreRequest, console: Console) -> Rescored | None:
 async def _execute(request: ScoreRequest, console: Console) -> Rescored:
     say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     stored = Store(request.store).open_run(request.run)
+    stored.hold_evidence()
     spec = judge_spec(request.judge, request.judge_set)
     pack = packs.load(request.pack) if request.pack is not None else _own_pack(stored)
     stick = yardstick(pack, stored.plan)

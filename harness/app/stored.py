@@ -75,10 +75,14 @@ def summaries(root: Path) -> Iterator[RunSummary]:
 
 
 def show(root: Path, ref: str, scoring: int | None = None) -> ShownRun:
-    """What a run came to by this scoring (None: the newest), from its verdicts, read one by one."""
+    """What a run came to by this scoring (None: the newest), from its verdicts, read one by one.
+
+    AuditMismatch where it is not as it was sealed.
+    """
     logs.configure()
     store = Store(root)
     run = store.open_run(ref)
+    run.hold_seal()
     summary = store.summary(run)
     newest = run.newest_scoring()
     number = scoring or (newest.number if newest is not None else FIRST)

@@ -111,13 +111,11 @@ def cannot_write(path: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot write {path}: {error.strerror}", "check its permissions and the free space")
 
 
-def digest(path: Path, size: int | None = None) -> str:
-    """sha256 (hex) of a file, or of its first `size` bytes; of nothing where there is no such file."""
+def digest(path: Path) -> str:
+    """sha256 (hex) of a file; of nothing where there is no such file."""
     total = hashlib.sha256()
-    left = size if size is not None else 1 << 62
     if path.is_file():
         with path.open("rb") as file:
-            while left and (block := file.read(min(1 << 20, left))):
+            while block := file.read(1 << 20):
                 total.update(block)
-                left -= len(block)
     return total.hexdigest()

@@ -57,13 +57,12 @@ class ManifestHead(Struct, frozen=True):
     done: int
     plan_digest: str
     scores_digest: str
-    scores_size: int
     verdict: dict[str, Any] | None
     pack_copy_digest: str = ""
 
 
 class Manifest(ManifestHead, frozen=True):
-    """`policy_digest` is over policy and limits; `scores_*` over `scores.jsonl` as it was when sealed.
+    """`policy_digest` is over policy and limits; `scores_digest` over `scores.jsonl`.
 
     `pack_copy_digest` is over `pack.json`, empty where the run has none. `complete` is False for a run that was
     interrupted. `verdict` is a `RunVerdict` as plain data.
@@ -80,7 +79,6 @@ def seal(run_dir: Path, plan: RunPlan, ended: str, complete: bool, verdict: dict
     """
     seals = tuple(_seal_of(run_dir, path) for path in layout.journals(run_dir))
     current = {layout.journal_path(run_dir, key).relative_to(run_dir).as_posix() for key in plan.cells()}
-    scores = run_dir / layout.SCORES
     manifest = Manifest(
         format=FORMAT,
         run_id=plan.run_id,
@@ -96,8 +94,7 @@ def seal(run_dir: Path, plan: RunPlan, ended: str, complete: bool, verdict: dict
         planned=plan.planned,
         done=sum(1 for sealed in seals if sealed.finished and sealed.path in current),
         plan_digest=layout.digest(run_dir / layout.PLAN),
-        scores_digest=layout.digest(scores),
-        scores_size=scores.stat().st_size if scores.is_file() else 0,
+        scores_digest=layout.digest(run_dir / layout.SCORES),
         verdict=verdict,
         pack_copy_digest=layout.digest(copy) if (copy := run_dir / layout.PACK).is_file() else "",
         journals=seals,
@@ -130,9 +127,10 @@ def read_manifest(run_dir: Path) -> Manifest | None:
 
 
 def read_head(run_dir: Path) -> ManifestHead | None:
-    """Like `read_manifest`, unverified and without the journals; None also where it cannot be read."""
+    """Like `read_manifest`, without the journals; None also where it cannot be read or was edited: that is no seal."""
     try:
         data = (run_dir / layout.MANIFEST).read_bytes()
-        return msgspec.json.decode(unwrap(_NAME, data), type=ManifestHead)
+        inner = unwrap(_NAME, data)
+        return msgspec.json.decode(inner, type=ManifestHead) if data == wrap(_NAME, inner) else None
     except (OSError, msgspec.DecodeError, ValueError):
         return None

@@ -16,7 +16,7 @@ from harness.domain.ids import TrialKey
 from harness.domain.pack import Pack
 from harness.domain.run import RunPlan, RunState, RunSummary
 from harness.domain.verdict import TrialVerdict
-from harness.errors import AuditMismatch, StoreError, UsageError
+from harness.errors import StoreError, UsageError
 from harness.store import layout
 from harness.store.journal import Scrubber, TrialJournal, is_finished, read_journal
 from harness.store.manifest import ManifestHead, read_head, seal
@@ -31,7 +31,7 @@ from harness.store.scorings import (
     read_verdicts,
     seal_digest,
 )
-from harness.store.verify import verify_run
+from harness.store.verify import changed, hold_seal, verify_run
 
 
 class StoredRun:
@@ -107,6 +107,15 @@ class StoredRun:
             there = ", ".join(map(str, (FIRST, *heads)))
             raise UsageError(f"run {self.run_id} has no scoring {number}", f"there is {there}")
         return heads[number]
+
+    def hold_seal(self) -> None:
+        """AuditMismatch where verdicts, pack, plan or manifest are not as they were sealed; see `store.verify`."""
+        hold_seal(self.path)
+
+    def hold_evidence(self) -> None:
+        """AuditMismatch where anything of a sealed run, its journals too, is not as it was sealed."""
+        if (self.path / layout.MANIFEST).is_file() and not (report := verify_run(self.path)).ok:
+            raise changed(self.path, report.mismatches[0])
 
     def head(self) -> ManifestHead | None:
         """The manifest without its journals; None: not sealed."""
@@ -195,15 +204,8 @@ class RunWriter:
         self.run = run
         self._scrubber = scrubber
         self._scored = {verdict.key for verdict in run.scores(FIRST)}
-        manifest = run.path / layout.MANIFEST
-        if manifest.is_file():
-            report = verify_run(run.path)
-            if not report.ok:
-                first = report.mismatches[0]
-                where = f"{first.file}, line {first.line}: {first.message}"
-                remedy = f"fumehood audit verify {run.run_id}"
-                raise AuditMismatch(f"run {run.run_id} was changed since it was sealed: {where}", remedy)
-            manifest.unlink()
+        run.hold_evidence()
+        (run.path / layout.MANIFEST).unlink(missing_ok=True)
 
     def open_journal(self, key: TrialKey, scrubber: Scrubber) -> TrialJournal:
         """A fresh journal for a trial; one that was cut off is kept beside it as `.partial-<k>`."""

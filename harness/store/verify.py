@@ -76,7 +76,7 @@ def verify_run(run_dir: Path) -> VerifyReport:
         mismatches.append(Mismatch(layout.MANIFEST, 1, error.message.partition("line 1: ")[2]))
     notes.append(_PIN if sealed else _UNSEALED)
     if manifest is not None:
-        mismatches += _files_beside(run_dir, manifest, notes)
+        mismatches += _files_beside(run_dir, manifest)
         if not manifest.complete:
             notes.append("the run was interrupted before all its trials were done")
     journals = lines = 0
@@ -105,7 +105,26 @@ def verify_run(run_dir: Path) -> VerifyReport:
     )
 
 
-def _files_beside(run_dir: Path, manifest: Manifest, notes: list[str]) -> Iterator[Mismatch]:
+def hold_seal(run_dir: Path) -> None:
+    """AuditMismatch where manifest, plan, pack or verdicts are not as they were sealed; journals are not read.
+
+    What is told of a run rests on these, so whoever tells it looks first. A run without a seal holds nothing.
+    """
+    manifest = read_manifest(run_dir)
+    if manifest is None:
+        return
+    for first in _files_beside(run_dir, manifest):
+        raise changed(run_dir, first)
+
+
+def changed(run_dir: Path, first: Mismatch) -> AuditMismatch:
+    """The error for a run that is not as it was sealed."""
+    where = f"{first.file}, line {first.line}: {first.message}"
+    remedy = f"fumehood audit verify {run_dir.name}"
+    return AuditMismatch(f"run {run_dir.name} was changed since it was sealed: {where}", remedy)
+
+
+def _files_beside(run_dir: Path, manifest: Manifest) -> Iterator[Mismatch]:
     if manifest.run_id != run_dir.name:
         yield Mismatch(layout.MANIFEST, 1, "is the manifest of another run", run_dir.name, manifest.run_id)
     found = layout.digest(run_dir / layout.PLAN)
@@ -115,13 +134,10 @@ def _files_beside(run_dir: Path, manifest: Manifest, notes: list[str]) -> Iterat
     found = layout.digest(copy) if copy.is_file() else ""
     if found != manifest.pack_copy_digest:
         yield Mismatch(layout.PACK, 1, "changed since the run was sealed", manifest.pack_copy_digest, found)
-    scores = run_dir / layout.SCORES
-    size = scores.stat().st_size if scores.is_file() else 0
-    found = layout.digest(scores, manifest.scores_size)
-    if size < manifest.scores_size or found != manifest.scores_digest:
+    # Whole: a verdict that was added takes the place of the one before it. Later scorings have files of their own.
+    found = layout.digest(run_dir / layout.SCORES)
+    if found != manifest.scores_digest:
         yield Mismatch(layout.SCORES, 0, "changed since the run was sealed", manifest.scores_digest, found)
-    elif size > manifest.scores_size:
-        notes.append(f"{layout.SCORES}: verdicts were added after sealing (scored again); those sealed are unchanged")
 
 
 def _verify_scorings(run_dir: Path, numbers: list[int], notes: list[str]) -> Iterator[Mismatch]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.domain.run import RunState
 from harness.errors import AuditMismatch
 from harness.store.run import RunWriter, StoredRun
 from harness.store.store import Store
@@ -115,15 +116,32 @@ def test_a_manifest_of_another_run_is_refused(make_run: MakeRun) -> None:
     assert "another run" in {m.message for m in verify_run(one.path).mismatches if m.line == 1}.__str__()
 
 
-def test_verdicts_added_after_sealing_are_noted_and_no_mismatch(make_run: MakeRun) -> None:
+def test_a_verdict_added_after_sealing_is_named(make_run: MakeRun) -> None:
+    """The last one on a trial holds, so it would take the place of the one that was sealed."""
     run = make_run()
-    digest = verify_run(run.path).manifest_digest
     with (run.path / "scores.jsonl").open("ab") as file:
         file.write((run.path / "scores.jsonl").read_bytes().splitlines(keepends=True)[0])
-    report = verify_run(run.path)
-    assert report.ok
-    assert report.manifest_digest == digest
-    assert any("added after sealing" in note for note in report.notes)
+    assert only(verify_run(run.path)) == ("scores.jsonl", 0)
+
+
+def test_an_edited_manifest_is_no_seal(make_run: MakeRun) -> None:
+    run = make_run()
+    path = run.path / "manifest.json"
+    path.write_bytes(path.read_bytes().replace(b'"exit_code":', b'"exit_cods":', 1).replace(b'"seed":7', b'"seed":8'))
+    assert run.head() is None
+    assert run.state() is RunState.INTERRUPTED
+    with pytest.raises(AuditMismatch, match="edited after sealing"):
+        run.hold_seal()
+
+
+@pytest.mark.parametrize("name", ["scores.jsonl", "plan.json", "pack.json"])
+def test_what_is_told_of_a_run_rests_on_files_that_are_held_to_the_seal(make_run: MakeRun, name: str) -> None:
+    run = make_run()
+    run.hold_seal()
+    with (run.path / name).open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(AuditMismatch, match=f"changed since it was sealed: {name}"):
+        run.hold_seal()
 
 
 def test_an_unsealed_run_verifies_its_chains_only_and_says_so(make_run: MakeRun) -> None:
