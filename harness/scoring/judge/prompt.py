@@ -61,7 +61,7 @@ def prompt_of(check: str, question: Open, shown: Shown, sample: int) -> JudgePro
     user = USER.format(
         check=check, about=normal(question.about), criteria="\n".join(rows), evidence=shown.text, ids=", ".join(ids)
     )
-    return JudgePrompt(SYSTEM.format(nonce=shown.nonce), user, schema_of(ids), sample)
+    return JudgePrompt(SYSTEM.format(nonce=shown.nonce), user, schema_of(), sample)
 
 
 def ids_of(question: Open, shown: Shown) -> tuple[str, ...]:
@@ -74,10 +74,13 @@ def ids_of(question: Open, shown: Shown) -> tuple[str, ...]:
     return tuple(f"c{at}-{tag}" for at in range(1, len(question.criteria) + 1))
 
 
-def schema_of(ids: tuple[str, ...]) -> dict[str, Any]:
-    """JSON Schema of a reply; the verdict comes last, so that a model writes its reasons first."""
+def schema_of() -> dict[str, Any]:
+    """JSON Schema of a reply; the verdict comes last, so that a model writes its reasons first.
+
+    The names are not in it: a server that holds a model to its schema would put them into a copied reply as well.
+    """
     fields = {
-        "id": {"type": "string", "enum": list(ids)},
+        "id": {"type": "string"},
         "quote": {"type": "string"},
         "reason": {"type": "string"},
         "verdict": {"type": "string", "enum": list(VERDICTS)},

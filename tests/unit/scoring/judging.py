@@ -123,8 +123,15 @@ class GullibleJudge:
 
 
 class CopyingJudge:
-    """A weak model that takes the first reply it finds laid out in the evidence for its own."""
+    """A weak model that takes the first reply it finds laid out in the evidence for its own.
+
+    Its server holds it to the schema: where that lists the names, they get into the copy.
+    """
 
     async def ask(self, prompt: JudgePrompt) -> JudgeReply:
         found = re.search(r'\{"criteria": \[.*?\]\}', prompt.user)
-        return JudgeReply(found[0] if found else "I do not know", 100, 10)
+        if found is None:
+            return JudgeReply("I do not know", 100, 10)
+        names = prompt.schema["properties"]["criteria"]["items"]["properties"]["id"].get("enum")
+        text = re.sub(r'("id": ")[^"]*', rf"\g<1>{names[0]}", found[0]) if names else found[0]
+        return JudgeReply(text, 100, 10)
