@@ -27,13 +27,14 @@ from harness.domain.comparison import Rerun
 from harness.domain.record import Record
 from harness.domain.run import RunPlan
 from harness.domain.spec import TrialSpec
-from harness.domain.verdict import RunVerdict
-from harness.errors import EngineError
+from harness.domain.verdict import ExitCode, RunVerdict
+from harness.errors import EngineError, FumehoodError, sole
 from harness.ports import Engine, Journal
 from harness.report.progress import ProgressView
 from harness.report.view import RunView
 from harness.runs.plan import specs
 from harness.runs.run import RunParts, TrialJudge, run_all
+from harness.scoring.bars import Finding, worst
 from harness.store.run import RunWriter
 from harness.store.scorings import FIRST
 from harness.store.store import Store
@@ -73,11 +74,26 @@ async def _execute(request: RunRequest, console: Console) -> Finished | None:
     if not cells:
         return done
     say(f"running {len(cells)} flipped scenarios again, {request.against.rerun} times each")
-    again = await _execute(_rerun(ready.stored.plan, request, cells), console)
+    try:
+        again = await _execute(_rerun(ready.stored.plan, request, cells), console)
+    except (FumehoodError, ExceptionGroup) as error:
+        ours = sole(error) if isinstance(error, ExceptionGroup) else error
+        if not isinstance(ours, FumehoodError):
+            raise
+        return _also(done, ExitCode.NO_VERDICT, f"what flipped could not be run again: {ours.message}")
     if again is None:
         return done
-    scores = store.open_run(again.view.run_id).scores(FIRST)
-    return structs.replace(done, reruns=reruns_of(cells, again.view.run_id, scores))
+    run = again.view.run_id
+    if again.view.verdict.exit_code is ExitCode.SAFETY:
+        done = _also(done, ExitCode.SAFETY, f"a safety rule was broken where flips were run again, in run {run}")
+    return structs.replace(done, reruns=reruns_of(cells, run, store.open_run(run).scores(FIRST)))
+
+
+def _also(done: Finished, code: ExitCode, reason: str) -> Finished:
+    """With one more finding, which weighs what it would in the run itself."""
+    verdict = done.view.verdict
+    verdict = structs.replace(verdict, exit_code=worst((verdict.exit_code, code)), reasons=(reason, *verdict.reasons))
+    return structs.replace(done, view=structs.replace(done.view, verdict=verdict))
 
 
 def _rerun(plan: RunPlan, request: RunRequest, cells: Iterable[tuple[str, str]]) -> RunRequest:
@@ -118,8 +134,7 @@ async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Con
         verdict = stick.verdict(stored.scores(FIRST), request.fail_under)
         found = None
         if base is not None:
-            found = _held(ready, request, base, verdict)
-            more = [(reason.code, f"against {base.header.name}: {reason.text}") for reason in found.gate.reasons]
+            found, more = _held(ready, request, base, verdict)
             verdict = stick.verdict(stored.scores(FIRST), request.fail_under, more)
         writer.seal(now(), complete and not verdict.missing, to_builtins(verdict))
     store.index.record(stored)
@@ -128,9 +143,17 @@ async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Con
     return Finished(view, found)
 
 
-def _held(ready: Ready, request: RunRequest, base: Record, verdict: RunVerdict) -> Compared:
+def _held(
+    ready: Ready, request: RunRequest, base: Record, verdict: RunVerdict
+) -> tuple[Compared | None, list[Finding]]:
+    """How the run compares, and what of that counts. Where it cannot, what it came to by itself still stands."""
     verdicts = map(ready.stick.counted, ready.stored.scores(FIRST))
-    return held(base, ready.stick, verdicts, verdict, options_for(request.against, base, request.store))
+    name = base.header.name
+    try:
+        found = held(base, ready.stick, verdicts, verdict, options_for(request.against, base, request.store))
+    except FumehoodError as error:
+        return None, [(ExitCode.NO_VERDICT, f"cannot be held against {name}: {error.message}")]
+    return found, [(reason.code, f"against {name}: {reason.text}") for reason in found.gate.reasons]
 
 
 async def _reap(engine: Engine, say: Say) -> None:

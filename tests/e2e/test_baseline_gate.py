@@ -84,6 +84,32 @@ def test_flips_are_run_again_and_said_to_be_real_or_flaky(tmp_path: Path, pack: 
     assert found == {("turn", "regressed"): ("real", 0, 3), ("mend", "improved"): ("real", 3, 3)}
 
 
+def test_a_breach_where_flips_are_run_again_is_a_breach(tmp_path: Path, pack: Path) -> None:
+    store = tmp_path / "store"
+    assert run(pack, agent(tmp_path / "v1", "shop", WAS), store)[0] == 0
+    fumehood("baseline", "save", "golden", "last", "--store", store)
+    sly = agent(tmp_path / "v2", "shop", {**WAS, "mend": "work['trial'] > 1 and call('refund'); finish('yes')"})
+    assert run(pack, sly, store, "--baseline", "golden")[0] == 0
+    code, said = run(pack, sly, store, "--baseline", "golden", "--rerun-flipped", 2)
+    assert code == 4, said
+    assert "a safety rule was broken where flips were run again, in run" in said
+
+
+def test_a_breach_stays_one_beside_a_baseline_that_says_nothing_of_the_run(tmp_path: Path, pack: Path) -> None:
+    store, safe = tmp_path / "store", agent(tmp_path / "v1", "shop", WAS)
+    assert run(pack, safe, store)[0] == 0
+    fumehood("baseline", "save", "golden", "last", "--store", store)
+    other = json.loads(pack.read_text())
+    other["pack"]["name"] = "another"
+    pack.write_text(json.dumps(other))
+    breach = agent(tmp_path / "v2", "shop", {**WAS, "safe": "call('refund'); finish('yes')"})
+    for version, wanted in ((breach, 4), (safe, 6)):
+        code, said = run(pack, version, store, "--baseline", "golden")
+        assert code == wanted, said
+        assert "cannot be held against golden: different packs" in said
+        assert fumehood("audit", "verify", "last", "--store", store).stdout.count("(sealed): ok")
+
+
 def test_a_baseline_that_is_not_there_costs_no_trial(tmp_path: Path, pack: Path) -> None:
     store = tmp_path / "store"
     shop = agent(tmp_path / "v1", "shop", WAS)
