@@ -9,6 +9,9 @@
 // What the function returns is its answer: a string is text; an object, array, number or boolean is data;
 // `new Answer({text, data})` is both; `new Refusal(text)` refuses. A thrown error fails the task: its message
 // goes into the answer, its stack to stderr. The process ends when the function has returned.
+//
+// Where `fumehood-gateway.js` lies beside it, model APIs and MCP are served on loopback too, and the environment says
+// where, before the agent's file is loaded: a client made there works.
 "use strict";
 
 const fs = require("node:fs");
@@ -46,11 +49,15 @@ class Refusal {
   }
 }
 
-/** Lines of JSON on two descriptors; replies are matched to calls by id. */
+/**
+ * Lines of JSON on two descriptors; replies are matched to calls by id.
+ * `tools`: the task's, null until there is one. `lent`: the gateway made calls, which `usage` does not count.
+ */
 class Channel {
+  Cancelled = Cancelled;
   constructor(input, output) {
     Object.assign(this, { output, waiting: new Map(), next: 0, closed: "", steps: [], usage: {} });
-    this.maxLineBytes = 4 << 20;
+    Object.assign(this, { maxLineBytes: 4 << 20, tools: null, lent: false });
     this.inbox = lines(stream(input));
   }
 
@@ -67,13 +74,31 @@ class Channel {
   }
 
   /** Send a call and wait for the reply with its id. */
-  ask(type, fields) {
-    if (this.closed) return Promise.reject(new Cancelled(this.closed));
+  async ask(type, fields) {
+    return (await this.#replies(type, fields).next()).value;
+  }
+
+  /** Like `ask`, for the gateway: each chunk of a streamed answer, then the last reply. */
+  converse(type, fields) {
+    this.lent = true;
+    return this.#replies(type, fields);
+  }
+
+  async *#replies(type, fields) {
+    if (this.closed) throw new Cancelled(this.closed);
     const id = `c${++this.next}`;
-    return new Promise((resolve, reject) => {
-      this.send({ type, id, ...fields }); // a throw in here rejects
-      this.waiting.set(id, { resolve, reject });
-    });
+    this.send({ type, id, ...fields });
+    const box = { come: [], wake: () => {} };
+    this.waiting.set(id, box);
+    for (let more = true; more; ) {
+      while (!box.come.length) {
+        if (this.closed) throw new Cancelled(this.closed);
+        await new Promise((resolve) => (box.wake = resolve));
+      }
+      const reply = box.come.shift();
+      more = isChunk(reply);
+      yield reply;
+    }
   }
 
   /** Hand replies to whoever waits, until the stream ends; a `cancel` ends the process. */
@@ -86,8 +111,10 @@ class Channel {
           setTimeout(() => process.exit(0), GRACE_MS);
           return;
         }
-        this.waiting.get(message.id)?.resolve(message);
-        this.waiting.delete(message.id);
+        const box = this.waiting.get(message.id);
+        if (!isChunk(message)) this.waiting.delete(message.id);
+        box?.come.push(message);
+        box?.wake();
       }
     } catch (error) {
       console.error(`fumehood-agent: unreadable line from the harness: ${error.message}`);
@@ -97,7 +124,7 @@ class Channel {
 
   close(why) {
     this.closed = why;
-    for (const { reject } of this.waiting.values()) reject(new Cancelled(why));
+    for (const { wake } of this.waiting.values()) wake();
     this.waiting.clear();
   }
 
@@ -109,6 +136,11 @@ class Channel {
     }
     this.usage.model_calls = (this.usage.model_calls || 0) + 1;
   }
+}
+
+/** True for a piece of a streamed answer that is not its last. */
+function isChunk(message) {
+  return message.type === "model_chunk" && !message.done;
 }
 
 /** One write; a full pipe that does not block is waited for. */
@@ -234,7 +266,7 @@ async function work(handler, channel, invoke) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     Object.assign(message, { status: "failed", output: {}, error: { message: text.slice(0, 4000) } });
   }
-  if (Object.keys(channel.usage).length) message.usage = channel.usage;
+  if (Object.keys(channel.usage).length && !channel.lent) message.usage = channel.usage;
   return message;
 }
 
@@ -257,6 +289,7 @@ async function serve(channel, handler, about) {
   const invoke = first.done ? { type: "closed" } : JSON.parse(first.value);
   if (invoke.type !== "invoke") process.exit(0); // cancelled, or closed before there was work
   channel.maxLineBytes = invoke.limits?.max_line_bytes ?? channel.maxLineBytes;
+  channel.tools = invoke.tools ?? [];
   channel.listen();
   try {
     finish(channel, await work(handler, channel, invoke));
@@ -281,15 +314,25 @@ function fail(error) {
 /** Serve one task with `handler(task, tools)` on stdin and stdout. `about`: name, version, framework, model. */
 function run(handler, about = {}) {
   quiet();
-  serve(new Channel(0, 1), handler, { name: handler.name || "agent", ...about }).catch(fail);
+  const channel = new Channel(0, 1);
+  lend(channel)
+    .then(() => serve(channel, handler, { name: handler.name || "agent", ...about }))
+    .catch(fail);
+}
+
+/** Serve the harness's models and tools on loopback, where the gateway's file is beside this one. */
+async function lend(channel) {
+  const file = path.join(__dirname, "fumehood-gateway.js");
+  if (fs.existsSync(file)) await require(file).lend(channel);
 }
 
 /** `node fumehood-agent.js [--fds] FILE`; with --fds the protocol is on descriptors 3 and 4 (see Dockerfile). */
-function main(args) {
+async function main(args) {
   quiet();
   const moved = args[0] === "--fds";
   const file = args[moved ? 1 : 0] ?? "./agent.js";
   const channel = moved ? new Channel(3, 4) : new Channel(0, 1);
+  await lend(channel);
   let module_;
   try {
     module_ = require(path.resolve(file));
@@ -297,9 +340,9 @@ function main(args) {
   } catch (error) {
     fail(error);
   }
-  serve(channel, module_, { name: path.basename(file, ".js"), ...module_.about }).catch(fail);
+  await serve(channel, module_, { name: path.basename(file, ".js"), ...module_.about });
 }
 
 module.exports = { run, Answer, Refusal, ToolError, ToolDenied, ModelError, Cancelled };
 
-if (require.main === module) main(process.argv.slice(2));
+if (require.main === module) main(process.argv.slice(2)).catch(fail);

@@ -10,15 +10,20 @@ Put that in `example.py` and start `python -m fumehood_agent example:agent`, or 
 What the agent returns is its answer: a str is text; a dict, list, number or bool is data;
 `Answer(text=..., data=...)` is both; `Refusal(text)` refuses. An exception fails the task: its message goes
 into the answer, its traceback to stderr. The process ends when the agent returns.
+
+Where `fumehood_gateway.py` lies beside it, model APIs and MCP are served on loopback too, and the environment says
+where, before the agent's module is imported: a client made there works.
 """
 
 import asyncio
 import importlib
+import importlib.util
 import inspect
 import json
 import os
 import queue
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -28,6 +33,10 @@ __all__ = ["Answer", "CallError", "Cancelled", "ModelError", "Refusal", "Task", 
 PROTOCOL = "1.0"
 LEVELS = ("debug", "info", "warning", "error")
 GRACE_S = 0.1
+GATEWAY = "fumehood_gateway"
+GATEWAY_PORT = 4181  # always the same, so that a client's own settings file may name it
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "LITELLM_PROXY_API_KEY")
+PLACEHOLDER = "sk-placeholder"
 
 
 class CallError(Exception):
@@ -147,7 +156,12 @@ class Task:
 
 
 class Channel:
-    """Lines of JSON on private copies of stdin and stdout; replies are matched to calls by id."""
+    """Lines of JSON on private copies of stdin and stdout; replies are matched to calls by id.
+
+    `tools`: the task's, None until there is one. `lent`: the gateway made calls, which `usage` does not count.
+    """
+
+    Cancelled = Cancelled
 
     def __init__(self):
         sys.stdout.flush()
@@ -161,10 +175,14 @@ class Channel:
         self._lock = threading.Lock()
         self._waiting, self._next, self._closed = {}, 0, ""
         self.steps, self.usage, self.max_line_bytes = [], {}, 4 << 20
+        self.tools, self.lent = None, False
 
-    def send(self, message):
-        """Write one message; ValueError if it does not fit the line cap or is not JSON."""
-        text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    def send(self, message, dumps=json.dumps):
+        """Write one message; ValueError if it does not fit the line cap or is not JSON.
+
+        `dumps` is held on to, because agents replace what is in `json`.
+        """
+        text = dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         line = text.encode("utf-8", "replace")  # a lone surrogate is not UTF-8: it becomes '?'
         if len(line) > self.max_line_bytes:
             raise ValueError(
@@ -175,14 +193,22 @@ class Channel:
             while view:
                 view = view[os.write(self._out, view) :]
 
-    def receive(self):
+    def receive(self, loads=json.loads):
         """The next message, or None at the end of the stream."""
         line = self._in.readline()
-        return json.loads(line.decode("utf-8")) if line.endswith(b"\n") else None
+        return loads(line.decode("utf-8")) if line.endswith(b"\n") else None
 
     def ask(self, kind, **fields):
         """Send a call and wait for the reply with its id."""
-        box = queue.Queue(1)
+        return next(self._replies(kind, fields))
+
+    def converse(self, kind, **fields):
+        """Like `ask`, for the gateway: each chunk of a streamed answer, then the last reply."""
+        self.lent = True
+        return self._replies(kind, fields)
+
+    def _replies(self, kind, fields):
+        box = queue.SimpleQueue()
         with self._lock:
             self._next += 1
             call_id = "c%d" % self._next
@@ -190,10 +216,13 @@ class Channel:
         if self._closed:
             raise Cancelled(self._closed)
         self.send(dict(type=kind, id=call_id, **fields))
-        reply = box.get()
-        if reply is None:
-            raise Cancelled(self._closed)
-        return reply
+        more = True
+        while more:
+            reply = box.get()
+            if reply is None:
+                raise Cancelled(self._closed)
+            more = reply.get("type") == "model_chunk" and not reply.get("done")
+            yield reply
 
     def count(self, usage):
         """Add a completion's usage to what this agent reports."""
@@ -211,7 +240,8 @@ class Channel:
                     self._close("cancelled: %s" % message.get("reason", ""))
                     threading.Event().wait(GRACE_S)  # time for a `finally` in the agent
                     leave(0)
-                box = self._waiting.pop(message.get("id"), None)
+                more = message.get("type") == "model_chunk" and not message.get("done")
+                box = (self._waiting.get if more else self._waiting.pop)(message.get("id"), None)
                 if box is not None:
                     box.put(message)
                 message = self.receive()
@@ -266,7 +296,7 @@ def work(handler, channel, invoke):
         traceback.print_exc()
         text = ("%s: %s" % (type(error).__name__, error))[:4000]
         message = {"type": "trajectory", "status": "failed", "error": {"message": text}}
-    if channel.usage:
+    if channel.usage and not channel.lent:
         message["usage"] = channel.usage
     return message
 
@@ -297,6 +327,7 @@ def serve(channel, handler, about):
     if invoke is None or invoke.get("type") != "invoke":  # cancelled, or closed before there was work
         leave(0)
     channel.max_line_bytes = (invoke.get("limits") or {}).get("max_line_bytes", channel.max_line_bytes)
+    channel.tools = invoke.get("tools") or []
     threading.Thread(target=channel.listen, daemon=True).start()
     try:
         finish(channel, work(handler, channel, invoke))
@@ -305,17 +336,46 @@ def serve(channel, handler, about):
     leave(0)
 
 
+def lend(channel):
+    """Listen on loopback for the gateway and name it in the environment; the gateway itself waits for the first client."""
+    if importlib.util.find_spec(GATEWAY) is None:
+        return
+    try:
+        listener = socket.create_server(("127.0.0.1", GATEWAY_PORT), backlog=128)
+    except OSError:  # taken
+        listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    root = "http://127.0.0.1:%d" % listener.getsockname()[1]
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        os.environ[name] = root + "/v1"
+    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "AZURE_OPENAI_ENDPOINT", "LITELLM_PROXY_API_BASE"):
+        os.environ[name] = root
+    os.environ["FUMEHOOD_MCP_URL"] = root + "/mcp"
+    for name, value in [(name, PLACEHOLDER) for name in KEYS] + [("OPENAI_API_VERSION", "2024-10-21")]:
+        os.environ.setdefault(name, value)
+    for name in ("NO_PROXY", "no_proxy"):
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost"]))
+
+    def wait():
+        connection = listener.accept()
+        importlib.import_module(GATEWAY).serve(channel, listener, connection)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def run(handler, name=None, version="", framework=None, model=None):
     """Serve one task with `handler(task, tools)`; does not return."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # process 1 has no default action for it
     about = {"name": name or handler.__name__, "version": version, "framework": framework, "model": model}
-    serve(Channel(), handler, about)
+    channel = Channel()
+    lend(channel)
+    serve(channel, handler, about)
 
 
 def main(argv):
     """`python -m fumehood_agent module:function`. A module's `AGENT` dict may give name, version, framework, model."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
     channel = Channel()
+    lend(channel)
     sys.modules["fumehood_agent"] = sys.modules["__main__"]  # one copy of the classes, also for the agent
     module_name, _, attribute = (argv[1] if len(argv) > 1 else "agent:agent").partition(":")
     try:

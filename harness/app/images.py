@@ -15,6 +15,7 @@ from harness.errors import ImageInvalid, ImageMissing, UsageError
 OURS = "fumehood/"
 STAND_IN = "fumehood-base/"
 _BASE = re.compile(r"^\s*ARG\s+BASE=[\"']?([^\s\"']+)", re.MULTILINE)
+_PARTS = re.compile(rf"^\s*COPY\s+--from=({OURS}[\w.-]+)", re.MULTILINE)
 _REFERENCE = re.compile(
     r"(?:(?:localhost|[\w-]+(?:\.[\w-]+)+|[\w-]+(?=:))(?::\d+)?/)?[a-z0-9._/-]+(?::[\w.-]+)?(?:@?sha256:[0-9a-f]+)?",
     re.ASCII,
@@ -95,6 +96,11 @@ def base_of(dockerfile: str) -> str | None:
     return found[1] if found else None
 
 
+def parts_of(dockerfile: str) -> list[str]:
+    """The images of ours that files are copied from: `COPY --from=fumehood/gateway ...`."""
+    return _PARTS.findall(dockerfile)
+
+
 def stand_in_for(base: str) -> str:
     """The name of the local stand-in of a public image: `python:3.12-slim` gives `fumehood-base/python`."""
     repository = base.split("@", 1)[0].rsplit("/", 1)[-1].split(":", 1)[0]
@@ -102,22 +108,17 @@ def stand_in_for(base: str) -> str:
 
 
 def _base_args(folder: Path, given: Mapping[str, str], depth: int) -> dict[str, str]:
-    """What to pass as BASE so that the build finds it; empty where the Dockerfile's own default will do."""
+    """What to pass as BASE so that the build finds it; empty where the Dockerfile's own default will do.
+
+    Images of ours that it stands on or copies from are built first.
+    """
     from harness.engines import builder
 
-    if "BASE" in given:
-        return {}
-    base = base_of((folder / "Dockerfile").read_text(encoding="utf-8", errors="replace"))
-    if base is None:
-        return {}
-    shipped = _shipped(base)
-    if shipped is not None:
-        # Built even where it is present: the cache makes that quick, and an old one would be used unseen.
-        if depth >= _MAX_CHAIN:
-            raise ImageInvalid(f"images stand on each other more than {_MAX_CHAIN} deep at {base}", "look for a circle")
-        builder.build_image(shipped, base, _base_args(shipped, {}, depth + 1))
-        return {}
-    if builder.exists(base):
+    dockerfile = (folder / "Dockerfile").read_text(encoding="utf-8", errors="replace")
+    for part in parts_of(dockerfile):
+        _build_shipped(part, depth)
+    base = None if "BASE" in given else base_of(dockerfile)
+    if base is None or _build_shipped(base, depth) or builder.exists(base):
         return {}
     stand_in = stand_in_for(base)
     if builder.exists(stand_in):
@@ -129,6 +130,20 @@ def _base_args(folder: Path, given: Mapping[str, str], depth: int) -> dict[str, 
         remedy = f"connect the engine to a registry, or make {stand_in} with script/setup"
         raise ImageMissing(f"{folder} is built on {base}, which is not here: {error.message}", remedy) from error
     return {}
+
+
+def _build_shipped(name: str, depth: int) -> bool:
+    """Build the agent image that ships with Fumehood under `name`; False where none does."""
+    from harness.engines import builder
+
+    shipped = _shipped(name)
+    if shipped is None:
+        return False
+    # Built even where it is present: the cache makes that quick, and an old one would be used unseen.
+    if depth >= _MAX_CHAIN:
+        raise ImageInvalid(f"images stand on each other more than {_MAX_CHAIN} deep at {name}", "look for a circle")
+    builder.build_image(shipped, name, _base_args(shipped, {}, depth + 1))
+    return True
 
 
 def _shipped(base: str) -> Path | None:

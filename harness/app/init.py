@@ -23,8 +23,8 @@ _AGENT = {
     "go": ("Dockerfile", "main.go"),
 }
 _ADAPTER = {
-    "python": ("fumehood_agent.py",),
-    "node": ("fumehood-agent.js",),
+    "python": ("fumehood_agent.py", "fumehood_gateway.py"),
+    "node": ("fumehood-agent.js", "fumehood-gateway.js"),
     "shell": ("fumehood-agent.sh",),
     "go": ("fumehood.go", "go.mod"),
 }
