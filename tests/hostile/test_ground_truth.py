@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from harness.app import packs
 from harness.boundary.canary import plant, substitute
@@ -24,7 +25,19 @@ from tests.e2e.rig import ROOT, events, last, only, run_puppet, write_pack
 from tests.e2e.runs import SelfTestRun
 
 PACKS = sorted(path.parent for path in (ROOT / "packs").glob("*/pack.yaml"))
-ALLOWED = {"type", "protocol", "run_id", "case_id", "trial", "input", "context", "tools", "budget", "limits"}
+ALLOWED = {
+    "type",
+    "protocol",
+    "run_id",
+    "case_id",
+    "trial",
+    "input",
+    "context",
+    "tools",
+    "budget",
+    "limits",
+    "workspace",
+}
 
 
 def shipped() -> Iterator[Any]:
@@ -56,6 +69,7 @@ def check_public(sent: dict[str, Any], scenario: Scenario) -> None:
         assert set(tool) == {"name", "description", "input_schema"}
         assert tool["input_schema"] == scenario.tools[tool["name"]].input_schema
     assert set(sent["limits"]) == {"max_line_bytes"}
+    assert sent.get("workspace") == (None if scenario.workspace is UNSET else "/tmp/workspace")
     assert all(name.startswith("max_") for name in sent["budget"])
     if isinstance(scenario.input, str) and "{{canary:" not in scenario.input:
         assert sent["input"] == scenario.input
@@ -73,10 +87,13 @@ def test_the_invokes_on_record_are_the_public_ones(selftest: SelfTestRun) -> Non
 
 
 ECHO = """\
+texts = [open(os.path.join(f, n)).read() for f, _, names in os.walk(work['workspace']) for n in names]
 denied = call('open_sesame', key='x')
 failed = call('look', query=5)
 asked = send({'type': 'ask', 'id': 'q', 'content': 'what do you mean?'}) or receive()[1]
-finish(line, {'names': sorted(work), 'denied': denied, 'failed': failed, 'asked': asked})
+files = os.listdir(work['workspace'])
+said = {'denied': denied, 'failed': failed, 'asked': asked}
+finish(line, {'names': sorted(work), 'files': files, 'texts': texts, **said})
 """
 
 
@@ -129,6 +146,13 @@ def marked() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
             {"check": "step_efficiency", "max_steps": 7310492},
         ],
         "budget": {"max_steps": 50},
+        "workspace": "work",
+        "verify": {
+            "image": "python:3.12-slim",
+            "command": ["python3", "-c", f"'{mark()}'"],
+            "files": "hidden",
+            "outputs": [mark()],
+        },
     }
     head = {
         "pack": {"name": mark(), "version": mark(), "description": mark()},
@@ -140,6 +164,9 @@ def marked() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
 @pytest.mark.engine
 def test_an_agent_that_repeats_all_it_was_told_repeats_no_ground_truth(tmp_path: Path) -> None:
     made, tools, head = marked()
+    for name in ("work/given.txt", "hidden/MARK-test.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("MARK hidden" if name.startswith("hidden") else "given")
     pack = write_pack(tmp_path, made, tools=tools, **head)
     done = run_puppet(pack, tmp_path / "store")
     assert done.returncode == 4, done.stdout + done.stderr  # open_sesame was never granted
@@ -147,6 +174,7 @@ def test_an_agent_that_repeats_all_it_was_told_repeats_no_ground_truth(tmp_path:
     answer = only(run, "trajectory")["output"]
     assert json.loads(answer["text"])["input"] == ECHO
     assert set(answer["data"]["names"]) <= ALLOWED
+    assert (answer["data"]["files"], answer["data"]["texts"]) == (["given.txt"], ["given"])
     assert answer["data"]["denied"]["status"] == "denied"
     assert answer["data"]["failed"]["status"] == "error"
     assert "the public answer" in answer["data"]["asked"]
