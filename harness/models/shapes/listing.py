@@ -14,7 +14,7 @@ from harness.models.shapes.shape import Completion, Json, given, openai_error
 class EmbeddingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """A request of OpenAI's embeddings; `stream` means nothing in it, `user` goes nowhere."""
 
-    input: str | list[str] | list[int] | list[list[int]]
+    input: str | list[str | int | list[int]]
     model: str | None = None
     dimensions: int | None = None
     encoding_format: Literal["float", "base64"] | None = None
@@ -49,6 +49,8 @@ class Embeddings(_Whole):
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         read = msgspec.convert(request, EmbeddingsBody)
+        if isinstance(read.input, list) and len({type(item) for item in read.input}) != 1:
+            raise ValueError("`input` must be a text, tokens, or a list of one of them")
         self.body = given(
             api="embeddings",
             model=read.model,

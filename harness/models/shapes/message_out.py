@@ -31,6 +31,7 @@ def message_body(completion: Completion) -> Json:
         "content": list(_blocks(said)),
         "stop_reason": reason,
         "stop_sequence": None,
+        "stop_details": None,
         "usage": {
             "input_tokens": sent - cached if cached <= sent else sent,
             "cache_creation_input_tokens": 0,
@@ -66,7 +67,7 @@ def event_list(message: Json) -> list[Json]:
     events: list[Json] = [{"type": "message_start", "message": begun}]
     for index, block in enumerate(message["content"]):
         events += _block_events(block, index)
-    delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    delta = {"stop_reason": message["stop_reason"], "stop_sequence": None, "stop_details": None}
     events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": usage["output_tokens"]}})
     events.append({"type": "message_stop"})
     return [{"event": event["type"], "data": event} for event in events]
