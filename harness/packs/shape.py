@@ -1,10 +1,10 @@
-"""Whether the data has the form of the pack structs: every unknown, missing and mistyped field at once."""
+"""Whether data has the form of a struct of ours: every unknown, missing and mistyped field at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,6 +13,7 @@ from harness.domain.pack import PACK_FORMAT, PackFile, Problem
 from harness.packs.nodes import Node
 from harness.packs.words import did_you_mean, kind, show, unsafe
 
+T = TypeVar("T", bound=msgspec.Struct)
 _Error = Any
 """A jsonschema ValidationError, whose stubs call every attribute possibly unset."""
 _TYPES = {
@@ -36,64 +37,85 @@ _BOUNDS = {
 
 
 def read_shape(root: Node) -> tuple[PackFile | None, list[Problem]]:
-    """The pack as structs, or every way in which its data cannot be one.
+    """The pack as structs, or every way in which its data cannot be one."""
+    return read_struct(root, PackFile, "the pack")
+
+
+def read_struct(root: Node, form: type[T], title: str) -> tuple[T | None, list[Problem]]:
+    """The data as `form`, or every way in which it cannot be one; `title` is what messages call the whole.
 
     msgspec decides; it stops at the first mistake, so that the JSON Schema it generates finds them all.
     """
     try:
-        return msgspec.convert(root.data, PackFile), []
+        return msgspec.convert(root.data, form), []
     except msgspec.ValidationError as error:
         refused = str(error)
-    problems = [p for error in _validator().iter_errors(root.data) for p in _explain(error, root)]
+    explain = _Explainer(root, title)
+    problems = [p for error in _validator(form).iter_errors(root.data) for p in explain(error)]
     return None, problems or [root.mark.problem(refused)]
 
 
 @cache
-def _validator() -> Any:
+def _validator(form: type[msgspec.Struct]) -> Any:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
     whole = lambda _, value: isinstance(value, int) and not isinstance(value, bool)  # noqa: E731
     checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", whole)
     strict: Any = extend(Draft202012Validator, type_checker=checker)  # type: ignore[no-untyped-call]
-    return strict(msgspec.json.schema(PackFile))
+    return strict(msgspec.json.schema(form))
 
 
-def _explain(error: _Error, root: Node) -> Iterator[Problem]:
-    if error.validator == "anyOf":
-        yield from _explain_union(error, root)
-        return
-    path = list(error.absolute_path)
-    node = root.locate(path)
-    name = _name(path)
-    if error.validator == "additionalProperties":
-        known = list(error.schema.get("properties", {}))
-        for key in sorted(set(error.instance) - set(known)):
-            yield node.key(key).problem(f"unknown field {key!r} in {name}" + did_you_mean(key, known))
-    elif error.validator == "required":
-        for key in sorted(set(error.validator_value) - set(error.instance)):
-            yield root.mark_of(path).problem(f"{name}: field {key!r} is missing")
-    elif "propertyNames" in error.relative_schema_path:
-        yield node.key(error.instance).problem(_enum(f"key of {name}", error))
-    elif path == ["fumehood"]:
-        yield node.mark.problem(f"fumehood: unsupported version {show(node.data)}; this Fumehood reads {PACK_FORMAT}")
-    else:
-        yield node.mark.problem(_message(name, error))
+class _Explainer:
+    """Puts errors of a JSON Schema into an author's words, each at its place."""
 
+    def __init__(self, root: Node, title: str) -> None:
+        self._root = root
+        self._title = title
 
-def _explain_union(error: _Error, root: Node) -> Iterator[Problem]:
-    """Speak of the alternative the author meant: the one whose type the value has."""
-    branches: dict[Any, list[_Error]] = {}
-    for cause in error.context or ():
-        branches.setdefault(cause.relative_schema_path[0], []).append(cause)
-    for causes in branches.values():
-        if not any(cause.validator == "type" and not cause.relative_path for cause in causes):
-            for cause in causes:
-                yield from _explain(cause, root)
+    def __call__(self, error: _Error) -> Iterator[Problem]:
+        if error.validator == "anyOf":
+            yield from self._union(error)
             return
-    path = list(error.absolute_path)
-    wanted = [str(c.validator_value) for causes in branches.values() for c in causes if not c.relative_path]
-    yield root.locate(path).mark.problem(_type_message(_name(path), [w for w in wanted if w != "null"], error.instance))
+        root, path = self._root, list(error.absolute_path)
+        node = root.locate(path)
+        name = self._name(path)
+        if error.validator == "additionalProperties":
+            known = list(error.schema.get("properties", {}))
+            for key in sorted(set(error.instance) - set(known)):
+                yield node.key(key).problem(f"unknown field {key!r} in {name}" + did_you_mean(key, known))
+        elif error.validator == "required":
+            for key in sorted(set(error.validator_value) - set(error.instance)):
+                yield root.mark_of(path).problem(f"{name}: field {key!r} is missing")
+        elif "propertyNames" in error.relative_schema_path:
+            yield node.key(error.instance).problem(_message(f"key of {name}", error))
+        elif path == ["fumehood"]:
+            what = f"unsupported version {show(node.data)}; this Fumehood reads {PACK_FORMAT}"
+            yield node.mark.problem(f"fumehood: {what}")
+        else:
+            yield node.mark.problem(_message(name, error))
+
+    def _union(self, error: _Error) -> Iterator[Problem]:
+        """Speak of the alternative the author meant: the one whose type the value has."""
+        branches: dict[Any, list[_Error]] = {}
+        for cause in error.context or ():
+            branches.setdefault(cause.relative_schema_path[0], []).append(cause)
+        for causes in branches.values():
+            if not any(cause.validator == "type" and not cause.relative_path for cause in causes):
+                for cause in causes:
+                    yield from self(cause)
+                return
+        path = list(error.absolute_path)
+        wanted = [str(c.validator_value) for causes in branches.values() for c in causes if not c.relative_path]
+        message = _type_message(self._name(path), [w for w in wanted if w != "null"], error.instance)
+        yield self._root.locate(path).mark.problem(message)
+
+    def _name(self, path: list[str | int]) -> str:
+        """The key a path ends in; a list item is called after its list."""
+        names = [step for step in path if isinstance(step, str)]
+        if not names:
+            return self._title
+        return f"item of {names[-1]}" if isinstance(path[-1], int) else names[-1]
 
 
 def _message(name: str, error: _Error) -> str:
@@ -119,11 +141,3 @@ def _enum(name: str, error: _Error) -> str:
     options = [str(option) for option in error.validator_value]
     near = did_you_mean(error.instance, options) if isinstance(error.instance, str) else ""
     return f"{name} must be one of {', '.join(options)}, not {show(error.instance)}{near}"
-
-
-def _name(path: list[str | int]) -> str:
-    """The key a path ends in; a list item is called after its list."""
-    names = [step for step in path if isinstance(step, str)]
-    if not names:
-        return "the pack"
-    return f"item of {names[-1]}" if isinstance(path[-1], int) else names[-1]

@@ -36,11 +36,16 @@ def read_pack(path: Path) -> tuple[Node | None, list[Problem]]:
 
 
 def read_file(path: Path) -> tuple[Node | None, list[Problem]]:
-    """One file's tree and what is wrong in its text."""
+    """One file of a pack: its tree and what is wrong in its text. PackError where it is none."""
     if not path.is_file():
         raise PackError(f"no pack at {path}", remedy="give a .yaml or .json file, or a folder with a pack.yaml")
     if path.suffix.lower() not in SUFFIXES:
         raise PackError(f"{path} is not a pack", remedy=f"a pack file ends in {', '.join(SUFFIXES)}")
+    return read_tree(path)
+
+
+def read_tree(path: Path) -> tuple[Node | None, list[Problem]]:
+    """A file's tree and what is wrong in its text; JSON by its suffix, else YAML."""
     start = Mark(str(path), 1, 1)
     try:
         with path.open("rb") as stream:
