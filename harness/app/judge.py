@@ -30,18 +30,21 @@ def judge_spec(text: str | None, sets: Sequence[str] = ()) -> JudgeSpec | None:
         return None
     kind, colon, rest = text.partition(":")
     model, at, url = rest.rpartition("@") if "@http" in rest else (rest, "", "")
-    if kind != "openai" or not colon or not model or len(model) > 200:
+    if kind != "openai" or not colon or not model or len(model) > 200 or not model.isprintable():
         raise UsageError(f"--judge wants {_FORM}; came {text[:120]!r}", "see docs/judge.md")
     if at and not _is_url(url):
-        raise UsageError(f"--judge: {url[:120]!r} is no http or https URL without a password in it", f"give {_FORM}")
+        shown = url.partition("?")[0][:120]
+        raise UsageError(f"--judge: {shown!r} is no http or https URL without password and query", f"give {_FORM}")
     settings = overridden(sets, JudgeSettings(), "--judge-set", "docs/judge.md")
     return JudgeSpec(JudgeRef(model, url), settings)
 
 
 def _is_url(url: str) -> bool:
+    """A query may be a secret, which would be stored with the run; and openai cannot ask with one in its base URL."""
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.password and parts.port != 0
+        plain = url.isprintable() and not (parts.password or parts.query or parts.fragment)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and plain and parts.port != 0
     except ValueError:
         return False
 

@@ -14,6 +14,9 @@ from harness.errors import StoreError
 from harness.stats.intervals import wilson
 from harness.store import layout
 
+MAX_PAIRS = 10**9
+"""What no two runs come near."""
+
 
 class KeptFloor(Struct, frozen=True, forbid_unknown_fields=True):
     """A noise floor of one agent on one pack, and the two runs of one configuration that showed it."""
@@ -51,7 +54,7 @@ def keep(store: Path, comparison: Comparison, floors: dict[str, NoiseFloor]) -> 
 
 def floor_for(store: Path, header: Header) -> tuple[NoiseFloor | None, str]:
     """The floor measured for all of a run's agents on its pack, pooled; and a note where it is of another version."""
-    kept = [_read(_path(store, header.pack.name, agent.name)) for agent in header.agents]
+    kept = [_read(_path(store, header.pack.name, agent.name), header.pack.name, agent.name) for agent in header.agents]
     known = [one for one in kept if one is not None]
     if not known or len(known) < len(kept):
         return None, ""
@@ -68,9 +71,12 @@ def _path(store: Path, pack: str, agent: str) -> Path:
     return store / "noise" / pack / f"{agent}.json"
 
 
-def _read(path: Path) -> KeptFloor | None:
+def _read(path: Path, pack: str, agent: str) -> KeptFloor | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=KeptFloor)
+        kept = msgspec.json.decode(path.read_bytes(), type=KeptFloor)
+        if (kept.pack, kept.agent) != (pack, agent) or not 0 <= kept.floor.flips <= kept.floor.pairs <= MAX_PAIRS:
+            raise msgspec.ValidationError("it is of another pack or agent, or counts what cannot be")
+        return kept
     except FileNotFoundError:
         return None
     except OSError as error:

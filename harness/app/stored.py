@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,7 @@ def transcript(root: Path, ref: str, trial: str) -> tuple[str, Iterator[Event]]:
     run = Store(root).open_run(ref)
     agent, _, rest = trial.partition("/")
     scenario, _, number = rest.partition("/")
-    key = TrialKey(agent, scenario, int(number)) if number.isascii() and number.isdigit() else None
+    key = TrialKey(agent, scenario, int(number)) if re.fullmatch("[0-9]{1,9}", number) else None
     if key is None or not any(key == planned for planned in run.plan.cells()):
         remedy = f"give AGENT/SCENARIO/N; fumehood runs show {run.run_id} lists them"
         raise UsageError(f"run {run.run_id} has no trial {trial[:200]!r}", remedy)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from harness.cli.options import BASELINES, FORMAT, JUDGE, JUDGE_SET, STORE
+from harness.cli.options import BASELINES, FORMAT, JUDGE, JUDGE_SET, STORE, Rate
 
 
 @click.command()
@@ -17,7 +17,7 @@ from harness.cli.options import BASELINES, FORMAT, JUDGE, JUDGE_SET, STORE
 @JUDGE_SET
 @click.option(
     "--drift",
-    type=click.FloatRange(0, 1),
+    type=Rate(),
     default=0.1,
     show_default=True,
     help="How far a rate may fall (absolute) and a median may move (relative).",

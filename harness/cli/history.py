@@ -25,8 +25,13 @@ def _narrowed(command: _Command) -> _Command:
     command = click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Rows.")(
         command
     )
-    command = click.option("--agent", metavar="NAME", help="Of this agent only.")(command)
-    return click.option("--pack", metavar="NAME", help="Of runs of this pack only.")(command)
+    command = click.option("--agent", metavar="NAME", callback=_as_text, help="Of this agent only.")(command)
+    return click.option("--pack", metavar="NAME", callback=_as_text, help="Of runs of this pack only.")(command)
+
+
+def _as_text(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Without what of an argument is no UTF-8: it can be no name, and SQLite cannot look for it."""
+    return None if value is None else value.encode("utf-8", "replace").decode()
 
 
 @click.command()

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+
+class Rate(click.FloatRange):
+    """A number from 0 to 1. NaN is none: held against it, nothing is ever too little."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        rate = super().convert(value, param, ctx)
+        if math.isnan(rate):
+            self.fail("nan is not in the range 0<=x<=1.", param, ctx)
+        return rate
+
 
 STORE = click.option(
     "--store",
@@ -68,7 +83,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 FAIL_UNDER = click.option(
     "--fail-under",
-    type=click.FloatRange(0, 1),
+    type=Rate(),
     metavar="RATE",
     help="Also exit 1 where an agent passes fewer of its trials, e.g. 0.9.",
 )

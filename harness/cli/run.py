@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.options import BASELINES, FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STRICT_CRITICAL, model_options
+from harness.cli.options import (
+    BASELINES,
+    FAIL_UNDER,
+    FORMAT,
+    JUDGE,
+    JUDGE_SET,
+    STORE,
+    STRICT_CRITICAL,
+    Rate,
+    model_options,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +65,7 @@ if TYPE_CHECKING:
 @STRICT_CRITICAL
 @click.option("--baseline", metavar="NAME", help="Compare with this baseline; exit 5 on a regression.")
 @BASELINES
-@click.option("--drift", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="As of fumehood compare.")
+@click.option("--drift", type=Rate(), default=0.1, show_default=True, help="As of fumehood compare.")
 @click.option(
     "--rerun-flipped",
     type=click.IntRange(0, 100),

@@ -16,10 +16,13 @@ from msgspec import Struct
 
 from harness.domain.canonical import canonical
 from harness.domain.ids import is_safe_id
+from harness.domain.outcome import Usage
 from harness.domain.record import Record, Trust
 from harness.errors import AuditMismatch, StoreError, UsageError
 
 FORMAT = 1
+MAX_USED = 10**15
+"""Of anything a trial uses: what no trial comes near."""
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
 """From least to most trusted."""
 
@@ -124,7 +127,13 @@ def decode(data: bytes, where: str) -> Baseline:
 
     AuditMismatch where the content differs from its digest; StoreError where it is none, or of another format.
     """
-    plain = _parsed(data, where)
+    try:
+        return _decoded(_parsed(data, where), where)
+    except RecursionError as error:
+        raise StoreError(f"{where} is not a baseline: nested too deep", "take it from git as it was") from error
+
+
+def _decoded(plain: dict[str, Any], where: str) -> Baseline:
     found = plain.pop("fumehood_baseline", None)
     if found != FORMAT:
         raise StoreError(
@@ -145,7 +154,15 @@ def decode(data: bytes, where: str) -> Baseline:
     keys = [row.key for row in baseline.record.trials]
     if keys != sorted(set(keys)):
         raise StoreError(f"{where} is not a baseline: its trials are not sorted, one per key", "save it again")
+    odd = next((row.key for row in baseline.record.trials if not _possible(row.usage)), None)
+    if odd is not None:
+        raise StoreError(f"{where} is not a baseline: {odd} used what cannot be", "save it again")
     return baseline
+
+
+def _possible(usage: Usage) -> bool:
+    """What can be counted with: no negative time, no infinite cost, no number that no float holds. -1: not known."""
+    return all(-1 <= number <= MAX_USED for number in msgspec.structs.astuple(usage))
 
 
 def _parsed(data: bytes, where: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from harness.app import baselines
 from harness.app.baselines import git_commit
 from harness.cli.main import main
+from harness.domain.canonical import canonical
 from harness.store.run import StoredRun
 from harness.store.store import Store
 from tests.unit.app.memory_runs import agent, scenario, stored_run, write_pack
@@ -132,6 +134,31 @@ def test_a_file_that_was_tampered_with_is_named_and_refused(cli: Cli, run: Store
         assert (out, str(path) in err, "Traceback" in err) == ("", True, False)
     code, out, _ = cli("baseline", "list")
     assert (code, "golden: cannot be read: " in out) == (0, True)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-5", "1" + "0" * 400])
+@pytest.mark.parametrize("field", ["wall_ms", "cost_usd"])
+def test_a_forged_file_of_what_nobody_can_use_is_refused(
+    cli: Cli, run: StoredRun, store: Store, field: str, number: str
+) -> None:
+    """Whoever forges a file computes its digest too: what is in it must still be possible."""
+    cli("baseline", "save", "golden", "last")
+    plain = json.loads(file_of(store).read_text())
+    plain.pop("sha256")
+    plain["trials"][0]["usage"][field] = float("inf") if number == "1e999" else int(number)
+    digest = hashlib.sha256(canonical(plain).encode()).hexdigest()
+    file_of(store).write_text(json.dumps({**plain, "sha256": digest}).replace("Infinity", "1e999"))
+    code, _, err = cli("compare", "golden", "last")
+    assert code == 6
+    assert "is not a baseline" in err
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_a_file_nested_too_deep_is_refused(cli: Cli, run: StoredRun, store: Store, depth: int) -> None:
+    cli("baseline", "save", "golden", "last")
+    file_of(store).write_text('{"fumehood_baseline": 1, "x": ' + "[" * depth + "]" * depth + "}")
+    assert cli("compare", "golden", "last")[0] in (1, 6)
+    assert cli("baseline", "list")[0] == 0
 
 
 def test_white_space_is_no_tampering(cli: Cli, run: StoredRun, store: Store) -> None:

@@ -203,3 +203,64 @@ def test_a_run_that_just_ended_is_gated_against_a_loaded_baseline(store: Store, 
     found = against_baseline(two, record_of_run(one), Options(agents={"v1": "v2"}))
     assert found.gate.exit_code is ExitCode.REGRESSION
     assert against_baseline(one, record_of_run(one), Options()).gate.reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"agent": "other"}, "of another pack or agent"),
+        ({"pack": "other"}, "of another pack or agent"),
+        ({"floor": {"pairs": 1, "flips": 2, "rate": 0.1, "low": 0.0, "high": 1.0}}, "counts what cannot be"),
+        ({"floor": {"pairs": -1, "flips": -2, "rate": 0.1, "low": 0.0, "high": 1.0}}, "counts what cannot be"),
+        ({"floor": {"pairs": 10**400, "flips": 1, "rate": 0.1, "low": 0.0, "high": 1.0}}, "counts what cannot be"),
+    ],
+)
+def test_a_noise_file_that_cannot_be_is_refused_by_its_name(
+    cli: Cli, store: Store, pack: Path, change: dict[str, object], said: str
+) -> None:
+    stored_run(store, pack, agent())
+    run = store.open_run("last")
+    name = run.plan.pack.name
+    floor = {"pairs": 4, "flips": 1, "rate": 0.25, "low": 0.0, "high": 1.0}
+    digest = run.plan.agents[0].digest
+    kept = {"pack": name, "pack_digest": run.plan.pack.digest, "agent": "v1", "agent_digest": digest,
+            "runs": ["r1", "r2"], "created": "2025-03-04", "floor": floor}  # fmt: skip
+    file = store.root / "noise" / name / "v1.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(kept))
+    assert cli("compare", "last", "last")[0] == 0
+    file.write_text(json.dumps({**kept, **change}))
+    code, _, err = cli("compare", "last", "last")
+    assert code == 6
+    assert said in err
+    assert str(file) in err
+
+
+@pytest.mark.parametrize("command", ["compare last last --drift nan", "score last --fail-under nan"])
+def test_a_rate_that_is_no_number_is_refused(cli: Cli, store: Store, pack: Path, command: str) -> None:
+    """Held against nan nothing is too little: the gate would be gone."""
+    stored_run(store, pack, agent())
+    code, _, err = cli(*command.split())
+    assert code == 2
+    assert "nan is not in the range 0<=x<=1" in err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("runs", "worst", "--pack", "\udcff"),
+        ("runs", "trend", "safety", "--agent", "\udcff"),
+        ("runs", "show", "last", "v1/a/" + "1" * 5000),
+        ("score", "last", "--judge", "openai:m\udcff@http://127.0.0.1:9/v1"),
+        ("score", "last", "--judge", "openai:m\x1b[2J@http://127.0.0.1:9/v1"),
+        ("score", "last", "--judge", "openai:m@http://127.0.0.1:9/v1?api-key=a-secret-word"),
+    ],
+)
+def test_arguments_that_mean_nothing_are_no_traceback(
+    cli: Cli, store: Store, pack: Path, command: tuple[str, ...]
+) -> None:
+    stored_run(store, pack, agent())
+    code, _, err = cli(*command)
+    assert code == (0 if command[1] in ("worst", "trend") else 2)
+    assert "\x1b" not in err
+    assert "a-secret-word" not in err
