@@ -19,7 +19,6 @@ import asyncio
 import importlib
 import importlib.util
 import inspect
-import json
 import os
 import queue
 import signal
@@ -27,6 +26,7 @@ import socket
 import sys
 import threading
 import traceback
+from json import dumps, loads  # held on to: some agents replace what is in `json`
 
 __all__ = ["Answer", "CallError", "Cancelled", "ModelError", "Refusal", "Task", "ToolDenied", "ToolError", "run"]
 
@@ -177,11 +177,8 @@ class Channel:
         self.steps, self.usage, self.max_line_bytes = [], {}, 4 << 20
         self.tools, self.lent = None, False
 
-    def send(self, message, dumps=json.dumps):
-        """Write one message; ValueError if it does not fit the line cap or is not JSON.
-
-        `dumps` is held on to, because agents replace what is in `json`.
-        """
+    def send(self, message):
+        """Write one message; ValueError if it does not fit the line cap or is not JSON."""
         text = dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         line = text.encode("utf-8", "replace")  # a lone surrogate is not UTF-8: it becomes '?'
         if len(line) > self.max_line_bytes:
@@ -193,7 +190,7 @@ class Channel:
             while view:
                 view = view[os.write(self._out, view) :]
 
-    def receive(self, loads=json.loads):
+    def receive(self):
         """The next message, or None at the end of the stream."""
         line = self._in.readline()
         return loads(line.decode("utf-8")) if line.endswith(b"\n") else None
@@ -289,7 +286,7 @@ def work(handler, channel, invoke):
         status, output = outcome(result)
         message = {"type": "trajectory", "status": status}
         message["output"] = {key: value for key, value in output.items() if value is not None}
-        json.dumps(message, allow_nan=False)
+        dumps(message, allow_nan=False)
     except Cancelled:
         raise
     except BaseException as error:  # also SystemExit: a library must not end the task without an answer

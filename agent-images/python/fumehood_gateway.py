@@ -5,13 +5,13 @@ the harness with `api` added, and what comes back is already in that API's shape
 `python fumehood_gateway.py` is the same server on stdin and stdout, for clients that start their servers themselves.
 """
 
-import json
 import os
 import sys
 import threading
 import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler
+from json import JSONDecoder, JSONEncoder
 from urllib.parse import unquote
 
 DEFAULT_MCP_URL = "http://127.0.0.1:4181/mcp"
@@ -236,14 +236,14 @@ def described(spec):
     return {"name": spec["name"], "description": spec.get("description", ""), "inputSchema": spec["input_schema"]}
 
 
-def write_json(value, dumps=json.dumps):
-    """Compact JSON. `dumps` is held on to, because agents replace what is in `json`."""
-    return dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+def write_json(value):
+    """Compact JSON."""
+    return ENCODER.encode(value)
 
 
-def read_json(data, loads=json.loads):
+def read_json(data):
     """The value; ValueError for what the protocol would not take, as it would end the trial there."""
-    value = loads(data.decode("utf-8"), parse_constant=_no_constant)
+    value = DECODER.decode(data.decode("utf-8"))
     write_json(value)  # finds 1e999
     level = [value]
     for _ in range(MAX_DEPTH + 1):
@@ -256,6 +256,11 @@ def read_json(data, loads=json.loads):
 
 def _no_constant(name):
     raise ValueError("%s is not JSON" % name)
+
+
+# The classes, not `json.dumps` and `json.loads`: those are what agents replace, before this file is imported.
+ENCODER = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+DECODER = JSONDecoder(parse_constant=_no_constant)
 
 
 def serve(channel, listener, connection):
@@ -307,7 +312,7 @@ class Bridge:
     @staticmethod
     def _failed(line, error):
         try:
-            ident = json.loads(line.decode("utf-8")).get("id")
+            ident = read_json(line).get("id")
         except (ValueError, AttributeError, RecursionError):
             ident = None
         return write_json(failure(ident, -32603, "the tools cannot be reached: %s" % error)).encode("utf-8")

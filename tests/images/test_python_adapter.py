@@ -157,3 +157,31 @@ def test_an_answer_over_the_line_cap_becomes_a_failure_not_a_broken_line(tmp_pat
     source = "def agent(task, tools):\n    return 'x' * 5000\n"
     said = run_agent(tmp_path, source, invoke("hi", limits={"max_line_bytes": 1024}))
     assert only_answer(said).status == "failed"
+
+
+def test_the_gateway_is_named_before_the_agent_is_imported_and_answers_once_there_is_a_task(tmp_path: Path) -> None:
+    source = """
+import json, os, urllib.error, urllib.request
+BASE = os.environ["OPENAI_BASE_URL"]
+json.dumps = json.loads = None
+
+def models():
+    try:
+        return urllib.request.urlopen(BASE + "/models").status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+EARLY = models()
+
+def agent(task, tools):
+    return [EARLY, models()]
+"""
+
+    def answer(message: Any) -> Any:
+        if isinstance(message, ModelCall):
+            return {"type": "model_result", "id": message.id, "response": {"data": []}}
+        return None
+
+    said = run_agent(tmp_path, source, invoke("hi"), answer)
+    assert only_answer(said).output.data == [503, 200]
+    assert only_answer(said).usage is None

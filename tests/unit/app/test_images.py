@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.app.images import base_of, default_tag, locate_agent, resolve_agent, stand_in_for
+from harness.app.images import base_of, default_tag, locate_agent, parts_of, resolve_agent, stand_in_for
 from harness.cli.image import image
 from harness.errors import UsageError
 
@@ -96,3 +96,10 @@ def test_a_build_argument_without_a_value_is_a_usage_error(tmp_path: Path, argum
     done = CliRunner().invoke(image, ["build", str(tmp_path), "--build-arg", argument])
     assert done.exit_code == 2
     assert "KEY=VALUE" in done.output
+
+
+def test_images_of_ours_that_files_are_copied_from_are_found() -> None:
+    dockerfile = (
+        "FROM x\nCOPY --from=fumehood/gateway /bin/ /b/\n  copy --from=fumehood/no /a /b\nCOPY --from=build a b\n"
+    )
+    assert parts_of(dockerfile) == ["fumehood/gateway"]
