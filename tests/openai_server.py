@@ -52,6 +52,28 @@ def says(text: str | None, tokens: tuple[int, int] | None = (12, 7), finish: str
     return raw(json.dumps(body))
 
 
+def streams(*deltas: dict[str, Any], tokens: tuple[int, int] | None = (12, 7), finish: str = "stop") -> Step:
+    """A chat completion as server-sent events, one per delta; `tokens` None: no usage, though it was asked for."""
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+    chunks = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    if tokens is not None:
+        usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
+        chunks.append({**head, "choices": [], "usage": usage})
+    lines = [*map(json.dumps, chunks), "[DONE]"]
+    return raw("".join(f"data: {line}\n\n" for line in lines), Content_Type="text/event-stream")
+
+
+def embeds(*vectors: list[float], tokens: int = 3) -> Step:
+    data = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(vectors)]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return raw(json.dumps({"object": "list", "model": "m", "data": data, "usage": usage}))
+
+
+def lists(*names: str) -> Step:
+    return raw(json.dumps({"object": "list", "data": [{"id": name, "object": "model"} for name in names]}))
+
+
 def refuses(why: str = "I cannot help with that") -> Step:
     return says(None, refusal=why)
 
