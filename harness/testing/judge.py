@@ -19,7 +19,9 @@ class KeywordJudge:
         evidence = "\n".join(fenced(prompt))
         head = prompt.user.partition("\nEvidence:\n")[0]
         said = [_verdict(name, text, evidence) for name, text in _CRITERION.findall(head)]
-        return JudgeReply(json.dumps({"criteria": said}), input_tokens=0, output_tokens=0)
+        text = json.dumps({"criteria": said})
+        # One token for four characters, as the scripted model counts.
+        return JudgeReply(text, len(prompt.system + prompt.user) // 4, len(text) // 4)
 
 
 def fenced(prompt: JudgePrompt) -> list[str]:

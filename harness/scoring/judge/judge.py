@@ -194,7 +194,8 @@ def _readable(votes: Sequence[Vote]) -> bool:
 
 
 def _used(reply: JudgeReply) -> Tokens | None:
-    known = reply.input_tokens >= 0 and reply.output_tokens >= 0
+    # No prompt is no token, and no words are none: a server that says so does not count, and would make limits void.
+    known = reply.input_tokens > 0 and reply.output_tokens >= (1 if reply.text else 0)
     return Tokens(reply.input_tokens, reply.output_tokens) if known else None
 
 

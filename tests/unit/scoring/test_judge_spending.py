@@ -130,6 +130,16 @@ async def test_of_unknown_use_the_reserve_counts_as_spent() -> None:
     assert down.judgement.calls == 1
 
 
+@pytest.mark.parametrize("counts", [(0, 0), (0, 10), (100, 0)])
+async def test_a_server_that_counts_nothing_cannot_make_a_limit_void(counts: tuple[int, int]) -> None:
+    model = ScriptedJudge(said(entry(), into=counts[0], out=counts[1]))
+    free = await weigh(model, samples=9)
+    assert (free.judgement.input_tokens, free.judgement.cost_usd) == (-1, None)
+    model = ScriptedJudge(said(entry(), into=counts[0], out=counts[1]))
+    await weigh(model, samples=9, max_tokens=20_000)
+    assert 1 <= len(model.prompts) < 9
+
+
 async def test_cost_is_tokens_times_prices_and_bounded() -> None:
     found = await weigh(ScriptedJudge(GOOD), **PRICES)
     assert (found.judgement.input_tokens, found.judgement.output_tokens) == (300, 30)
