@@ -36,7 +36,7 @@ Change = Callable[[Any], Any]
 
 
 class TrialModels(Struct, frozen=True):
-    """What a broker must know of its trial.
+    """What a broker must know of its trial; `names` are its agent's own and come before the run's.
 
     `fill` puts this trial's canaries into the pack's texts; `clean` takes them and all secrets out, and `restored`
     puts the former back.
@@ -47,6 +47,7 @@ class TrialModels(Struct, frozen=True):
     fill: Change
     clean: Change
     restored: Change
+    names: tuple[NameRule, ...] = ()
 
 
 class ModelOptions(Struct, frozen=True):
@@ -76,17 +77,18 @@ class Models:
     def broker(self, trial: TrialModels) -> Broker:
         """The models of one trial."""
         spec = self._spec
+        names = (*trial.names, *spec.names)
         recorder = None if self._recorder is None else TrialRecorder(self._recorder, trial.trial, trial.clean)
         if self._upstream is not None:
             from harness.app.clock import MonotonicClock
             from harness.models.upstream import UpstreamModel
 
             model = UpstreamModel(self._upstream, MonotonicClock().now_ms)
-            return Broker(model, Names(spec.names, spec.model), self._upstream.prices, recorder, model.held.ms)
+            return Broker(model, Names(names, spec.model), self._upstream.prices, recorder, model.held.ms)
         if self._cassette is not None:
             return Broker(Player(self._cassette, trial.trial, trial.clean, trial.restored))
         source: ModelProvider = NoModel() if spec.source == "none" else ScriptedModel(trial.turns, trial.fill)
-        return Broker(source, Names(spec.names), recorder=recorder)
+        return Broker(source, Names(names), recorder=recorder)
 
 
 SCRIPTED = Models()
@@ -131,7 +133,8 @@ def _source(text: str | None) -> ModelSpec:
         from harness.models.client import checked_key, checked_url
         from harness.models.failures import MODEL
 
-        model, _, url = rest.rpartition("@") if "@http" in rest else (rest, "", "")
+        at = rest.rfind("@http")
+        model, url = (rest, "") if at < 0 else (rest[:at], rest[at + 1 :])
         checked_url(url, MODEL)
         checked_key(api_key(), MODEL)
         if len(model) <= 200 and (model or url):

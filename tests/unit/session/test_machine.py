@@ -11,7 +11,9 @@ from harness.app.kit import make_kit
 from harness.domain.limits import Budget, Limits
 from harness.domain.outcome import End
 from harness.domain.pack import AskReply, ModelTurn, ReplyError, ScenarioReplies, ToolReply
-from harness.ports import ImageInfo, ModelAnswer
+from harness.errors import CassetteMiss, PackFault, SpendLimit, UpstreamError
+from harness.ports import Estimate, ImageInfo, ModelAnswer
+from harness.session.ending import fault
 from harness.session.machine import MAX_PENDING, Machine, Phase
 from harness.session.rules import CallModel, Finish, ReplyLater, Send
 from protocol.codec import LineError, decode_agent
@@ -296,3 +298,90 @@ def test_stdout_bytes_are_capped_whatever_they_hold() -> None:
     assert talk.machine.on_bytes(100) == []
     only(talk.machine.on_bytes(1), Finish)
     assert (talk.end, talk.machine.phase) == (End.OUTPUT_LIMIT, Phase.STOPPING)
+
+
+class Metered:
+    """Models that must set aside `input_tokens`, as an upstream does; what they answer is the test's business."""
+
+    def estimate(self, request: Any) -> Estimate:
+        return Estimate(request["sent"], request.get("max_tokens"))
+
+    async def complete(self, request: Any, stream: bool, most: int | None) -> ModelAnswer:
+        return answer()
+
+    def held_ms(self) -> int:
+        return 0
+
+
+def metered(**budget: Any) -> Talk:
+    talk = Talk(budget=Budget(**budget))
+    rules = msgspec.structs.replace(talk.machine._rules, model=Metered())
+    talk.machine = Machine(rules, lambda kind, source, data: talk.journal.append(kind, source, 0, data))
+    talk.say(READY)
+    return talk
+
+
+def model_call(talk: Talk, ident: str, now: int = 0, **request: Any) -> list[Any]:
+    return talk.say(line(type="model_call", id=ident, request=request), now)
+
+
+def test_a_model_call_that_does_not_fit_beside_others_waits_in_line_and_goes_when_they_are_over() -> None:
+    talk = metered(max_tokens=100)
+    assert only(model_call(talk, "a", sent=10, max_tokens=80), CallModel).most is None
+    assert model_call(talk, "b", sent=10, max_tokens=20) == []
+    assert model_call(talk, "c", sent=1, max_tokens=1) == []
+    sent, second, third = talk.machine.on_model("a", answer(), 5)
+    assert (sent.message.id, second.id, third.id) == ("a", "b", "c")
+    assert talk.end is None
+
+
+def test_a_model_call_that_names_no_limit_is_told_what_is_left() -> None:
+    talk = metered(max_tokens=100)
+    assert only(model_call(talk, "a", sent=10), CallModel).most == 90
+    talk.machine.on_model("a", answer(), 5)
+    assert only(model_call(talk, "b", sent=10), CallModel).most == 75
+
+
+def test_waiting_in_line_is_no_call_that_takes_too_long() -> None:
+    limits = msgspec.structs.replace(QUICK, call_ms=100, wall_ms=10_000, idle_ms=10_000)
+    talk = metered(max_tokens=100)
+    talk.machine.timers = type(talk.machine.timers)(limits, None)
+    talk.machine.timers.ready(0)
+    model_call(talk, "a", sent=1)
+    model_call(talk, "b", 50, sent=1)
+    talk.machine.on_model("a", answer(), 90)
+    assert talk.machine.timers.fired(180, False) is None
+    assert talk.machine.timers.fired(191, False) is not None
+
+
+def test_both_names_of_a_model_and_an_estimate_are_on_record() -> None:
+    talk = Talk()
+    talk.say(line(type="model_call", id="m1", request={}))
+    told = msgspec.structs.replace(answer(), asked="gpt-4", used="local", estimated=True)
+    talk.machine.on_model("m1", told, 5)
+    data = talk.journal.of("model_result")[0]
+    assert (data["asked"], data["used"], data["usage"]["estimated"]) == ("gpt-4", "local", True)
+
+
+def test_an_error_in_an_apis_words_reaches_the_agent_with_its_status_also_where_it_asked_for_a_stream() -> None:
+    talk = Talk()
+    talk.say(line(type="model_call", id="m1", request={"api": "chat"}, stream=True))
+    body = {"error": {"message": "slow down"}}
+    told = ModelAnswer(body, 0, 0, 0.0, error="slow down", status=429)
+    assert only(talk.machine.on_model("m1", told, 5), Send).message == ModelResult("m1", body, "slow down", 429)
+    data = talk.journal.of("model_result")[0]
+    assert (data["error"], data["status"], "response" in data) == ("slow down", 429, False)
+
+
+@pytest.mark.parametrize(
+    ("error", "end", "code"),
+    [
+        (PackFault("no"), End.PACK_ERROR, "pack_error"),
+        (CassetteMiss("no"), End.PACK_ERROR, "cassette_miss"),
+        (UpstreamError("no"), End.UPSTREAM_ERROR, "upstream_error"),
+        (SpendLimit("no"), End.CANCELLED, "spend_limit"),
+    ],
+)
+def test_a_fault_of_a_model_ends_the_trial_as_what_it_is(error: Any, end: End, code: str) -> None:
+    breach = fault(error)
+    assert (breach.end, breach.detail["code"]) == (end, code)
