@@ -9,7 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from harness.app.data import data_dir, or_shipped
+from harness.app.recipes import LEFT_OUT, Recipe, is_agent, recipe_of
 from harness.domain.ids import is_safe_id, safe_id
+from harness.domain.manifest import MANIFEST
 from harness.errors import ImageInvalid, ImageMissing, UsageError
 
 OURS = "fumehood/"
@@ -27,20 +29,17 @@ _MAX_CHAIN = 5
 def build(folder: Path, tag: str | None = None, build_args: Mapping[str, str] | None = None) -> tuple[str, str]:
     """Build an agent's folder, and first the images of ours it stands on; (reference, image id).
 
-    The tag defaults to `fumehood/<folder name>`. Raises UsageError, ImageInvalid, ImageMissing, EngineError.
+    The tag defaults to `fumehood/<the name in its manifest, or the folder's>`. Raises UsageError (PackError for a
+    manifest), ImageInvalid, ImageMissing, EngineError.
     """
-    from harness.engines import builder
-
-    if not (folder / "Dockerfile").is_file():
-        raise UsageError(f"no Dockerfile in {folder}", "name a folder that holds an agent's Dockerfile")
-    ref = tag or default_tag(folder)
-    args = {**_base_args(folder, dict(build_args or {}), 0), **(build_args or {})}
-    return ref, builder.build_image(folder, ref, args)
+    recipe = recipe_of(folder)
+    ref = tag or default_tag(folder, recipe.name)
+    return ref, _build(recipe, ref, build_args or {}, 0)
 
 
-def default_tag(folder: Path) -> str:
-    """`fumehood/<folder name>`, in the letters an image name may have."""
-    name = re.sub(r"[^a-z0-9]+", "-", safe_id(folder.resolve().name, "agent").lower()).strip("-")
+def default_tag(folder: Path, name: str | None = None) -> str:
+    """`fumehood/<name, or the folder's>`, in the letters an image name may have."""
+    name = re.sub(r"[^a-z0-9]+", "-", safe_id(name or folder.resolve().name, "agent").lower()).strip("-")
     return f"{OURS}{name or 'agent'}"
 
 
@@ -62,6 +61,18 @@ def locate_agent(text: str) -> tuple[str, str]:
     if not _REFERENCE.fullmatch(text):
         raise UsageError(f"neither a folder nor an image name: {text}", "name an agent's folder, or an image")
     return text, text
+
+
+def is_reference(text: str) -> bool:
+    """True where `text` can be the name of an image."""
+    return _REFERENCE.fullmatch(text) is not None
+
+
+def folder_problem(folder: Path) -> str | None:
+    """Why a folder cannot be built as an agent, as far as a look at it tells; None where it can."""
+    if not folder.is_dir():
+        return f"no such folder: {folder}"
+    return None if is_agent(folder) else f"neither a Dockerfile nor an {MANIFEST} in {folder}"
 
 
 def locate_image(ref: str) -> str:
@@ -107,17 +118,25 @@ def stand_in_for(base: str) -> str:
     return STAND_IN + repository
 
 
-def _base_args(folder: Path, given: Mapping[str, str], depth: int) -> dict[str, str]:
+def _build(recipe: Recipe, ref: str, build_args: Mapping[str, str], depth: int) -> str:
+    """Build as `ref`, and first what it stands on or copies from; the image id."""
+    from harness.engines import builder
+
+    args = {**_base_args(recipe, build_args, depth), **build_args}
+    context = builder.Context(recipe.files, "code", LEFT_OUT, recipe.file) if recipe.files else None
+    return builder.build_image(recipe.folder, ref, args, context)
+
+
+def _base_args(recipe: Recipe, given: Mapping[str, str], depth: int) -> dict[str, str]:
     """What to pass as BASE so that the build finds it; empty where the Dockerfile's own default will do.
 
     Images of ours that it stands on or copies from are built first.
     """
     from harness.engines import builder
 
-    dockerfile = (folder / "Dockerfile").read_text(encoding="utf-8", errors="replace")
-    for part in parts_of(dockerfile):
+    for part in parts_of(recipe.dockerfile):
         _build_shipped(part, depth)
-    base = None if "BASE" in given else base_of(dockerfile)
+    base = None if "BASE" in given else base_of(recipe.dockerfile)
     if base is None or _build_shipped(base, depth) or builder.exists(base):
         return {}
     stand_in = stand_in_for(base)
@@ -128,21 +147,19 @@ def _base_args(folder: Path, given: Mapping[str, str], depth: int) -> dict[str, 
         builder.pull(base)
     except ImageMissing as error:
         remedy = f"connect the engine to a registry, or make {stand_in} with script/setup"
-        raise ImageMissing(f"{folder} is built on {base}, which is not here: {error.message}", remedy) from error
+        raise ImageMissing(f"{recipe.folder} is built on {base}, which is not here: {error.message}", remedy) from error
     return {}
 
 
 def _build_shipped(name: str, depth: int) -> bool:
     """Build the agent image that ships with Fumehood under `name`; False where none does."""
-    from harness.engines import builder
-
     shipped = _shipped(name)
     if shipped is None:
         return False
     # Built even where it is present: the cache makes that quick, and an old one would be used unseen.
     if depth >= _MAX_CHAIN:
         raise ImageInvalid(f"images stand on each other more than {_MAX_CHAIN} deep at {name}", "look for a circle")
-    builder.build_image(shipped, name, _base_args(shipped, {}, depth + 1))
+    _build(recipe_of(shipped), name, {}, depth + 1)
     return True
 
 

@@ -108,7 +108,7 @@ def _trial_models(
         return scrubber.scrub_json(masked(value, canaries))
 
     restored = partial(unmasked, canaries=canaries)
-    return TrialModels(str(spec.key), spec.scenario.replies.model, fill, clean, restored)
+    return TrialModels(str(spec.key), spec.scenario.replies.model, fill, clean, restored, spec.agent.model_names)
 
 
 def _told(scenario: Scenario, canaries: Iterable[str]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from harness import __version__
 from harness.app import packs, verify_images, wiring
 from harness.app.against import Against
-from harness.app.agents import Fleet, again, gather, gather_probes
+from harness.app.agents import Fleet, again, gather, gather_probes, wanted
 from harness.app.judge import judge_spec
 from harness.app.limits import overridden
 from harness.app.models import ModelOptions, model_spec
@@ -39,6 +39,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 
     pack: Path | None = None
     agents: tuple[str, ...] = ()
+    agents_file: Path | None = None
     trials: int | None = None
     jobs: int | None = None
     store: Path = Path(".fumehood")
@@ -88,9 +89,13 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
     choice = Choice(request.trials, request.holdout, request.only)
     scenarios = chosen(pack, choice)
     selftest = all(scenario.selftest is not None for scenario in scenarios)
-    if bool(request.agents) == selftest:
+    if bool(request.agents or request.agents_file) == selftest:
         what = "a self-test pack brings its own agents" if selftest else "no agent to run"
-        raise UsageError(what, "leave --agent out" if selftest else "name one with --agent IMAGE_OR_DIR")
+        remedy = (
+            "leave --agent and --agents out" if selftest else "name one with --agent IMAGE_OR_DIR, or --agents FILE"
+        )
+        raise UsageError(what, remedy)
+    listed = wanted(request.agents, request.agents_file)
     limits = overridden(request.limits, SELFTEST_LIMITS if selftest else Limits(), "--limit", "docs/limits.md")
     judge = judge_spec(request.judge, request.judge_set)
     given = ModelOptions(request.model, request.model_map, request.model_set, request.prices)
@@ -98,7 +103,7 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
     engine = wiring.engine()
     if request.runtime:
         wiring.require_runtime(request.runtime)
-    fleet = await (gather_probes(engine, scenarios, say) if selftest else gather(engine, request.agents, say))
+    fleet = await (gather_probes(engine, scenarios, say) if selftest else gather(engine, listed, say))
     tests = await verify_images.gather(engine, scenarios)
     plan = RunPlan(
         created=now(),
@@ -122,8 +127,8 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
 
 
 PLANNED = (
-    "agents", "trials", "only", "holdout", "seed", "runtime", "writable", "writable_paths", "limits", "judge",
-    "judge_set", "model", "model_map", "model_set", "prices",
+    "agents", "agents_file", "trials", "only", "holdout", "seed", "runtime", "writable", "writable_paths", "limits",
+    "judge", "judge_set", "model", "model_map", "model_set", "prices",
 )  # fmt: skip
 """What a plan fixes once and for all: a run that goes on cannot have it otherwise."""
 
@@ -152,6 +157,7 @@ async def resumed(request: RunRequest, store: Store, say: Say) -> Ready:
     for name in PLANNED:
         if getattr(request, name) != getattr(plain, name):
             option = name.removesuffix("s") if name in ("agents", "limits", "writable_paths") else name
+            option = "agents" if name == "agents_file" else option
             option = option.replace("_", "-")
             raise UsageError(f"--resume takes --{option} from the run", f"leave --{option} out, or start a new run")
     pack = packs.load(request.pack or Path(plan.pack.path))

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("pack", required=False, type=click.Path(path_type=Path))
 @click.option("--agent", "agents", multiple=True, metavar="IMAGE_OR_DIR", help="An agent; repeat for several.")
+@click.option(
+    "--agents", "agents_file", type=click.Path(path_type=Path), metavar="FILE", help="More of them: see docs/agents.md."
+)
 @click.option("--trials", type=click.IntRange(1, 1000), help="Trials per scenario, instead of the pack's.")
 @click.option("--jobs", type=click.IntRange(1, 64), show_default="4; with --resume as before", help="Trials at once.")
 @STORE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict, replace
 
 Count = Annotated[int, Meta(ge=1, le=10_000_000)]
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
@@ -52,3 +53,22 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     nofile: Annotated[int, Meta(ge=16, le=20000)] = 1024
     scratch_bytes: Bytes = 64 * 1024 * 1024
     shm_bytes: Bytes = 16 * 1024 * 1024
+
+
+class OwnLimits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Limits that one agent needs otherwise than the run has them: of its box and its start, as in `Limits`.
+
+    What its work may take (wall time, output, messages) is the same for all: their results are compared.
+    """
+
+    startup_ms: Millis | None = None
+    memory_bytes: Annotated[int, Meta(ge=8 * 1024 * 1024, le=1 << 40)] | None = None
+    cpus: Annotated[float, Meta(gt=0, le=1024)] | None = None
+    pids: Annotated[int, Meta(ge=4, le=32768)] | None = None
+    nofile: Annotated[int, Meta(ge=16, le=20000)] | None = None
+    scratch_bytes: Bytes | None = None
+    shm_bytes: Bytes | None = None
+
+    def over(self, limits: Limits) -> Limits:
+        """`limits` with these in their place."""
+        return replace(limits, **{name: value for name, value in asdict(self).items() if value is not None})

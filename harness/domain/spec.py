@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harness.domain.ids import TrialKey
-from harness.domain.limits import Limits
+from harness.domain.limits import Limits, OwnLimits
+from harness.domain.model import NameRule
 from harness.domain.pack import Scenario
 
 WritablePolicy = Literal["strict", "redirect"]
@@ -29,7 +31,8 @@ class Policy(Struct, frozen=True):
 class AgentRef(Struct, frozen=True):
     """An agent of a run: a safe name, the image as given, its content digest once inspected.
 
-    `friction` says why it cannot be run at all (image missing or invalid), with the end's code.
+    `friction` says why it cannot be run at all (image missing or invalid), with the end's code. `adapter`: what we
+    put around it, as its manifest asked; empty where it is run as it came. The rest stands in place of the run's own.
     """
 
     name: str
@@ -37,6 +40,17 @@ class AgentRef(Struct, frozen=True):
     digest: str = ""
     friction: str | None = None
     friction_end: str | None = None
+    adapter: str = ""
+    writable: WritablePolicy | None = None
+    writable_paths: tuple[str, ...] = ()
+    limits: OwnLimits = OwnLimits()
+    model_names: tuple[NameRule, ...] = ()
+
+    def policy(self, run: Policy) -> Policy:
+        """The run's policy with the agent's own in its place."""
+        if self.writable is None:
+            return run
+        return replace(run, writable=self.writable, extra_paths=self.writable_paths)
 
 
 class TrialSpec(Struct, frozen=True):

@@ -63,11 +63,12 @@ def specs(plan: RunPlan, scenarios: Sequence[Scenario]) -> Iterator[TrialSpec]:
     agents = {agent.name: agent for agent in plan.agents}
     for key in plan.cells():
         scenario = by_id[key.scenario]
-        policy = plan.policy
+        agent = agents[key.agent]
+        policy = agent.policy(plan.policy)
         if scenario.writable is not None:
             policy = msgspec.structs.replace(policy, writable=scenario.writable)
         seed = trial_seed(plan.seed, key)
-        yield TrialSpec(plan.run_id, key, agents[key.agent], scenario, policy, plan.limits, seed)
+        yield TrialSpec(plan.run_id, key, agent, scenario, policy, agent.limits.over(plan.limits), seed)
 
 
 def probe_agent(probe: str) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
-from harness.app.agents import _distinct, _name, again
+from harness.app.agents import _distinct, _name, again, gather, wanted
 from harness.app.data import data_dir, or_shipped
-from harness.domain.spec import AgentRef
+from harness.domain.limits import Limits, OwnLimits
+from harness.domain.model import NameRule
+from harness.domain.spec import AgentRef, Policy
+from harness.errors import PackError
 from harness.testing.engine import MemoryEngine
 from tests.support import healthy
 
@@ -57,3 +61,67 @@ def test_a_name_of_ours_is_found_from_anywhere_and_a_users_own_comes_first(
     assert or_shipped(Path("pyproject.toml")) == Path("pyproject.toml")
     (tmp_path / "packs" / "core").mkdir(parents=True)
     assert or_shipped(Path("packs/core")) == Path("packs/core")
+
+
+def listed(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "agents.yaml"
+    path.write_text(text)
+    return path
+
+
+async def test_agents_of_a_file_come_after_the_command_lines_and_keep_their_names(tmp_path: Path) -> None:
+    path = listed(tmp_path, "agents: [{name: good, image: good}, {name: gone, image: gone}]")
+    async with anyio.create_task_group() as tasks:
+        engine = MemoryEngine(tasks, {"good": healthy})
+        fleet = await gather(engine, wanted(["good", "good"], path), lambda _: None)
+    ends = {agent.name: agent.friction_end for agent in fleet.agents}
+    assert ends == {"good-2": None, "good-3": None, "good": None, "gone": "image_missing"}
+    assert sorted(fleet.images) == ["good", "good-2", "good-3"]
+
+
+async def test_a_manifest_with_mistakes_costs_only_its_own_agent() -> None:
+    def broken() -> tuple[str, str]:
+        raise PackError("agent.yaml has 1 problem", ("agent.yaml:2:1: unknown field 'x'",))
+
+    async with anyio.create_task_group() as tasks:
+        engine = MemoryEngine(tasks, {"good": healthy})
+        one, other = wanted(["good", "bad"], None)
+        fleet = await gather(engine, [one, msgspec.structs.replace(other, locate=broken)], lambda _: None)
+    assert [agent.friction_end for agent in fleet.agents] == [None, "image_invalid"]
+    assert "agent.yaml:2:1" in (fleet.agents[1].friction or "")
+
+
+def test_what_an_agent_of_a_file_is_given_of_its_own_stands_in_place_of_the_runs(tmp_path: Path) -> None:
+    path = listed(
+        tmp_path,
+        "agents:\n- {name: a, image: a, writable: redirect, writable_paths: [/data], limits: {pids: 9},"
+        " model_map: {gpt-4: mine}}\n- {name: b, image: b}",
+    )
+    own, plain = (one.ref for one in wanted([], path))
+    run = Policy("redirect", ("/other",), "crun")
+    assert own.policy(run) == Policy("redirect", ("/data",), "crun")
+    assert plain.policy(run) == run
+    assert own.limits.over(Limits()) == Limits(pids=9)
+    assert own.model_names == (NameRule("gpt-4", "mine"),)
+    assert (plain.limits, plain.model_names) == (OwnLimits(), ())
+
+
+def test_what_can_be_seen_of_images_folders_and_paths_is_refused_at_its_place(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    path = listed(
+        tmp_path,
+        "agents:\n- {name: a, image: 'no image!'}\n- {name: b, dir: gone}\n- {name: c, dir: empty}\n"
+        "- {name: d, image: d, writable: redirect, writable_paths: [/proc/x]}\n"
+        "- {name: e, dir: agent-images/reference-support}",
+    )
+    with pytest.raises(PackError) as caught:
+        wanted([], path)
+    found = [str(problem).removeprefix(f"{path}:") for problem in caught.value.problems]
+    assert [text.split(":")[0] for text in found] == ["2", "3", "4", "5"]
+
+
+async def test_an_agent_that_goes_on_keeps_what_it_was_given() -> None:
+    given = AgentRef("good", "good", writable="redirect", limits=OwnLimits(pids=9))
+    async with anyio.create_task_group() as tasks:
+        fleet = await again(MemoryEngine(tasks, {"good": healthy}), [given])
+    assert fleet.agents == (msgspec.structs.replace(given, digest=fleet.images["good"].digest),)
