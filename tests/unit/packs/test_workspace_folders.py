@@ -39,7 +39,7 @@ def put(folder: Path, work: str = "work/", hidden: str = "hidden", text: str = P
     return path
 
 
-def tests_of(scenario: Scenario) -> Verify:
+def hidden_of(scenario: Scenario) -> Verify:
     assert scenario.verify is not UNSET
     return scenario.verify
 
@@ -51,9 +51,9 @@ def problems(path: Path) -> list[str]:
 def test_files_are_read_with_their_mode_in_order(tmp_path: Path) -> None:
     (scenario,) = load_pack(put(tmp_path), CATALOGUE).scenarios
     assert scenario.workspace == (WorkFile("a.py", b"1\n"), WorkFile("sub/run.sh", b"#!/bin/sh\n", executable=True))
-    assert tests_of(scenario).files == (WorkFile("t.py", b"2\n"),)
-    assert (tests_of(scenario).image, tests_of(scenario).command) == ("python:3.12", ("python3", "t.py"))
-    assert (tests_of(scenario).timeout_ms, tests_of(scenario).outputs) == (120_000, ("out/**",))
+    assert hidden_of(scenario).files == (WorkFile("t.py", b"2\n"),)
+    assert (hidden_of(scenario).image, hidden_of(scenario).command) == ("python:3.12", ("python3", "t.py"))
+    assert (hidden_of(scenario).timeout_ms, hidden_of(scenario).outputs) == (120_000, ("out/**",))
 
 
 def test_hidden_tests_bring_their_check(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_folder_is_relative_to_the_file_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "scenarios/near/n.py").write_text("")
     first, second = load_pack(tmp_path, CATALOGUE).scenarios
     assert second.workspace == first.workspace
-    assert tests_of(second).files == (WorkFile("n.py", b""),)
+    assert hidden_of(second).files == (WorkFile("n.py", b""),)
 
 
 @pytest.mark.parametrize("place", ["../elsewhere", "/etc", "work/../../x", "../..", "/"])
