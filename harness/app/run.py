@@ -12,7 +12,7 @@ from msgspec import Struct, structs, to_builtins
 from rich.console import Console
 
 from harness.app import logs, outputs, owner
-from harness.app.against import Against, flipped_cells, held, loaded, options_for, reruns_of
+from harness.app.against import SAID, Against, flipped_cells, held, loaded, options_for, reruns_of
 from harness.app.clock import MonotonicClock
 from harness.app.compare import Compared
 from harness.app.interrupt import until_interrupted
@@ -152,8 +152,8 @@ def _held(
     try:
         found = held(base, ready.stick, verdicts, verdict, options_for(request.against, base, request.store))
     except FumehoodError as error:
-        return None, [(ExitCode.NO_VERDICT, f"cannot be held against {name}: {error.message}")]
-    return found, [(reason.code, f"against {name}: {reason.text}") for reason in found.gate.reasons]
+        return None, [(ExitCode.NO_VERDICT, f"{SAID}{name}: it cannot be compared: {error.message}")]
+    return found, [(reason.code, f"{SAID}{name}: {reason.text}") for reason in found.gate.reasons]
 
 
 async def _reap(engine: Engine, say: Say) -> None:

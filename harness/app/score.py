@@ -16,6 +16,7 @@ from rich.console import Console
 
 from harness import __version__
 from harness.app import logs, packs
+from harness.app.against import SAID
 from harness.app.change import Change, Marks
 from harness.app.interrupt import until_interrupted
 from harness.app.judge import judge_spec, opened_judge
@@ -118,6 +119,11 @@ def _notes(stored: StoredRun, pack: Pack, spec: JudgeSpec | None) -> Iterator[st
         yield f"WARNING: scored by ANOTHER PACK than the run was made with: {by} instead of {instead}"
     if judged is not None and spec is None:
         yield f"no --judge given: what rules leave open is not scored (the run was judged by {judged.ref.model})"
+    head = stored.head()
+    reasons = (head.verdict or {}).get("reasons", ()) if head is not None else ()
+    lost = next((reason for reason in reasons if str(reason).startswith(SAID)), None)
+    if lost is not None:
+        yield f"WARNING: the run was not clear of its baseline, which this scoring is NOT held against ({lost})"
 
 
 def _marks_of_newest(stored: StoredRun, stick: Yardstick) -> Marks:

@@ -68,6 +68,9 @@ def test_equal_pass_rate_with_a_critical_regression_exits_5_or_4_and_names_it(tm
     code, said = run(pack, turned, store, "--baseline", "gold2", "--drift", 1)
     assert code == 5, said
     assert "critical regression: exact#2 (correctness) fails in shop/turn/1" in said
+    again = fumehood("score", "last", "--store", store)
+    assert "WARNING: the run was not clear of its baseline, which this scoring is NOT held against" in again.stderr
+    assert "exact#2 (correctness) fails in shop/turn/1" in again.stderr
 
 
 def test_flips_are_run_again_and_said_to_be_real_or_flaky(tmp_path: Path, pack: Path) -> None:
@@ -106,7 +109,7 @@ def test_a_breach_stays_one_beside_a_baseline_that_says_nothing_of_the_run(tmp_p
     for version, wanted in ((breach, 4), (safe, 6)):
         code, said = run(pack, version, store, "--baseline", "golden")
         assert code == wanted, said
-        assert "cannot be held against golden: different packs" in said
+        assert "against golden: it cannot be compared: different packs" in said
         assert fumehood("audit", "verify", "last", "--store", store).stdout.count("(sealed): ok")
 
 
