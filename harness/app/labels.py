@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -9,6 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct, convert
 
 from harness.app.inline import InlineLabel, question_of
+from harness.domain.ids import TrialKey
 from harness.domain.pack import Problem, Scenario
 from harness.errors import FumehoodError, PackError, UsageError
 from harness.packs.json_text import parse_json
@@ -22,7 +25,7 @@ from harness.store.store import Store
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_PROBLEMS = 200
-"""What is said at once; the rest is counted."""
+"""What is said at once."""
 
 
 class StoredLabel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +56,7 @@ class Question(Struct, frozen=True):
 def read_labels(path: Path, root: Path) -> tuple[Question, ...]:
     """The labels of a JSON-lines file, in its order; blank lines are left out.
 
-    Raises UsageError with every mistake in the file and its line.
+    Raises UsageError with every mistake in the file and its line; after MAX_PROBLEMS it reads no further.
     """
     reader = _Reader(Store(root))
     found: list[Question] = []
@@ -63,15 +66,22 @@ def read_labels(path: Path, root: Path) -> tuple[Question, ...]:
             found.append(reader.question(number, _parsed(raw)))
         except _Wrong as wrong:
             problems += [(number, message) for message in wrong.messages]
+            if len(problems) > MAX_PROBLEMS:  # whoever has made so many has made one
+                break
     if problems:
-        count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+        many = len(problems) > MAX_PROBLEMS
+        count = "1 mistake" if len(problems) == 1 else f"{f'over {MAX_PROBLEMS}' if many else len(problems)} mistakes"
         said = [f"  {path}:{number}: {message}" for number, message in problems[:MAX_PROBLEMS]]
-        more = [f"  and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
+        more = ["  and more: the rest was not read"] if many else []
         remedy = "mend them; fumehood judge labels RUN drafts such a file"
         raise UsageError("\n".join([f"{path} has {count}", *said, *more]), remedy)
     if not found:
         raise UsageError(f"{path} holds no label", "one JSON object a line; fumehood judge labels RUN drafts them")
     return tuple(found)
+
+
+_Opened = tuple[StoredRun, dict[str, Scenario], dict[str, TrialKey]]
+"""A run, its scenarios by id, and its planned trials by name."""
 
 
 class _Wrong(Exception):
@@ -90,13 +100,14 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise UsageError(f"cannot read {path}: {error.strerror}", "give a file of JSON lines") from error
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"{path} is larger than {MAX_FILE_BYTES} bytes", "split it")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path}:{line}: not UTF-8 text", "save it as UTF-8") from error
     # On LF only: other breaks are allowed inside JSON strings.
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+    for number, line in enumerate(io.BytesIO(data.removeprefix(codecs.BOM_UTF8)), 1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path}:{number}: not UTF-8 text", "save it as UTF-8") from error
+        if text.strip():
+            yield number, text
 
 
 def _parsed(raw: str) -> dict[str, Any]:
@@ -120,7 +131,7 @@ class _Reader:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._runs: dict[str, tuple[StoredRun, dict[str, Scenario]]] = {}
+        self._runs: dict[str, _Opened] = {}
         self._last: tuple[str, Examined] | None = None
         self._seen: dict[object, int] = {}
 
@@ -161,8 +172,8 @@ class _Reader:
         where = f"{label.run} {label.trial}"
         if self._last is not None and self._last[0] == where:
             return self._last[1]
-        run, scenarios = self._run(label.run)
-        key = next((key for key in run.plan.cells() if str(key) == label.trial), None)
+        run, scenarios, keys = self._run(label.run)
+        key = keys.get(label.trial)
         if key is None or not run.is_finished(key):
             word = "no trial" if key is None else "no finished trial"
             raise _Wrong(f"run {label.run} has {word} {quote(label.trial)}")
@@ -172,12 +183,13 @@ class _Reader:
         self._last = (where, examined)
         return examined
 
-    def _run(self, ref: str) -> tuple[StoredRun, dict[str, Scenario]]:
+    def _run(self, ref: str) -> _Opened:
         if ref not in self._runs:
             run = self._store.open_run(ref)
             if run.run_id != ref:
                 raise _Wrong(f"expected a run's whole id, which stays what it is, came {quote(ref)}: {run.run_id}?")
-            self._runs[ref] = (run, {scenario.id: scenario for scenario in run.pack().scenarios})
+            scenarios = {scenario.id: scenario for scenario in run.pack().scenarios}
+            self._runs[ref] = (run, scenarios, {str(key): key for key in run.plan.cells()})
         return self._runs[ref]
 
 

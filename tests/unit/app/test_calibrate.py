@@ -194,6 +194,18 @@ def test_metrics_with_conditions_can_be_written_out_too(tmp_path: Path, root: Pa
     assert [one.agreement.agreed for one in found.checks] == [1, 1, 1, 1]
 
 
+def test_a_file_that_is_no_labels_at_all_is_not_read_to_its_end(tmp_path: Path, root: Path) -> None:
+    """64 MiB of it would take half an hour, and gigabytes for what is wrong with every line."""
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(b"x\n" * 1000 + b"\xff\n")
+    with pytest.raises(UsageError) as refused:
+        read_labels(path, root)
+    assert refused.value.message.startswith(f"{path} has over 200 mistakes\n  {path}:1: column 1: not valid JSON")
+    assert refused.value.message.endswith(
+        f"{path}:200: column 1: not valid JSON: Expecting value\n  and more: the rest was not read"
+    )
+
+
 def test_every_mistake_is_told_with_its_line_at_once(tmp_path: Path, root: Path, run: str) -> None:
     rows = [
         stored("returns/1", None),
