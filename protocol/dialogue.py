@@ -18,6 +18,7 @@ from protocol.messages import (
     Ask,
     Cancel,
     HarnessMessage,
+    Json,
     ModelCall,
     ModelChunk,
     ModelResult,
@@ -29,6 +30,7 @@ from protocol.messages import (
 from protocol.strictjson import dump
 
 _FOLDER = Path(__file__).parent / "dialogues"
+_REPLIES = Path(__file__).parent / "replies.json"
 
 
 class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,22 +67,22 @@ def opening(dialogue: Dialogue) -> bytes:
     return dump({**dialogue.invoke, "input": repeated}) + b"\n"
 
 
-def reply_to(dialogue: Dialogue, message: AgentMessage) -> HarnessMessage | None:
-    """The harness's answer; None where there is none to give (no call, or stdin is closed).
+def replies_to(dialogue: Dialogue, message: AgentMessage) -> tuple[HarnessMessage, ...]:
+    """The harness's answer, one message or several; none where there is none to give (no call, or stdin is closed).
 
     Once cancelled every call is refused; a tool that `invoke` did not grant is denied, whatever `tool_reply` says.
     """
     if dialogue.on_start == "close_stdin":
-        return None
+        return ()
     cancelled = dialogue.on_start == "cancel_at_once"
     if isinstance(message, ToolCall):
         granted = message.name in {tool["name"] for tool in dialogue.invoke["tools"]}
-        return _tool_result(message.id, "denied" if cancelled or not granted else dialogue.tool_reply)
+        return (_tool_result(message.id, "denied" if cancelled or not granted else dialogue.tool_reply),)
     if isinstance(message, ModelCall):
-        return _model_result(message, "error" if cancelled else dialogue.model_reply)
+        return _model_results(message, "error" if cancelled else dialogue.model_reply)
     if isinstance(message, Ask) and not cancelled:
-        return Answer(id=message.id, content=dialogue.ask_reply)
-    return None
+        return (Answer(id=message.id, content=dialogue.ask_reply),)
+    return ()
 
 
 def check_transcript(
@@ -114,16 +116,29 @@ def _tool_result(call: str, status: Literal["ok", "error", "denied"]) -> ToolRes
     return ToolResult(id=call, status=status, reason=reason)
 
 
-def _model_result(call: ModelCall, reply: Literal["text", "error"]) -> ModelResult | ModelChunk:
+class ModelReply(Struct, frozen=True, forbid_unknown_fields=True):
+    """The one model answer of all dialogues in the shape of one API: whole, and as the deltas of a stream."""
+
+    response: Json
+    deltas: list[Json]
+
+
+def model_replies() -> dict[str, ModelReply]:
+    """By `api`; "" for a request that names none."""
+    return msgspec.json.decode(_REPLIES.read_bytes(), type=dict[str, ModelReply])
+
+
+def _model_results(call: ModelCall, reply: Literal["text", "error"]) -> tuple[ModelResult | ModelChunk, ...]:
     if reply == "error":
-        return ModelResult(id=call.id, error="no model is available")
-    turn = {"role": "assistant", "content": "Returns are free within 60 days."}
-    if call.stream:
-        return ModelChunk(id=call.id, delta=turn, done=True)
-    choice = {"index": 0, "message": turn, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 10, "completion_tokens": 7, "total_tokens": 17}
-    body = {"id": "golden", "object": "chat.completion", "created": 0, "model": "golden"}
-    return ModelResult(id=call.id, response={**body, "choices": [choice], "usage": usage})
+        return (ModelResult(id=call.id, error="no model is available", status=403),)
+    api = call.request.get("api", "")
+    found = model_replies().get(api) if isinstance(api, str) else None
+    if found is None:
+        return (ModelResult(id=call.id, error="there is no such api", status=400),)
+    if not call.stream:
+        return (ModelResult(id=call.id, response=found.response),)
+    last = len(found.deltas) - 1
+    return tuple(ModelChunk(call.id, delta, done=index == last) for index, delta in enumerate(found.deltas))
 
 
 def _check_ready(messages: Sequence[tuple[int, AgentMessage]]) -> list[str]:

@@ -10,7 +10,7 @@ from harness.domain.limits import Limits
 from harness.ports import Container
 from protocol.codec import LineError, LineSplitter, decode_agent
 from protocol.codec import encode as encoded
-from protocol.dialogue import Dialogue, check_transcript, opening, reply_to
+from protocol.dialogue import Dialogue, check_transcript, opening, replies_to
 
 MAX_LINES = 1000
 """Lines of one dialogue that are looked at; a conforming agent needs a few dozen."""
@@ -76,8 +76,9 @@ class Player:
             await self._send(opening(self._dialogue))
             if self._dialogue.on_start == "close_stdin":
                 await self._container.close_stdin()
-        elif reply := reply_to(self._dialogue, message):
-            await self._send(encoded(reply))
+        else:
+            for reply in replies_to(self._dialogue, message):
+                await self._send(encoded(reply))
 
     async def _send(self, data: bytes) -> None:
         try:

@@ -1,4 +1,4 @@
-"""check_transcript and reply_to: each way not to conform is named, and no bytes make the judge raise."""
+"""check_transcript and replies_to: each way not to conform is named, and no bytes make the judge raise."""
 
 from __future__ import annotations
 
@@ -77,21 +77,40 @@ def test_replies_follow_the_dialogue() -> None:
     call = m.ToolCall(id="1", name="policy_lookup", arguments={})
     model = m.ModelCall(id="2", request={})
     ask = m.Ask(id="3", content="?")
-    status = {name: getattr(d.reply_to(one, call), "status", None) for name, one in ALL.items()}
+    status = {name: [getattr(reply, "status", None) for reply in d.replies_to(one, call)] for name, one in ALL.items()}
     assert status == {
-        "hello-plain": "denied",
-        "messages": "denied",
-        "unknown-fields": "ok",
-        "tool-ok": "ok",
-        "tool-denied": "denied",
-        "tool-error": "error",
-        "big-input": "denied",
-        "cancel": "denied",
-        "stdin-closed": None,
+        "hello-plain": ["denied"],
+        "messages": ["denied"],
+        "unknown-fields": ["ok"],
+        "tool-ok": ["ok"],
+        "tool-denied": ["denied"],
+        "tool-error": ["error"],
+        "big-input": ["denied"],
+        "cancel": ["denied"],
+        "stdin-closed": [],
     }
-    assert d.reply_to(HELLO, ask) == m.Answer(id="3", content="Yes, please.")
-    assert isinstance(d.reply_to(HELLO, model), m.ModelResult)
-    assert isinstance(d.reply_to(HELLO, msgspec.structs.replace(model, stream=True)), m.ModelChunk)
-    assert getattr(d.reply_to(ALL["tool-error"], model), "error", None)
-    assert d.reply_to(ALL["cancel"], ask) is None
-    assert d.reply_to(HELLO, m.State(snapshot=1)) is None
+    assert d.replies_to(HELLO, ask) == (m.Answer(id="3", content="Yes, please."),)
+    (failed,) = d.replies_to(ALL["tool-error"], model)
+    assert isinstance(failed, m.ModelResult)
+    assert failed.error
+    assert d.replies_to(ALL["cancel"], ask) == ()
+    assert d.replies_to(HELLO, m.State(snapshot=1)) == ()
+
+
+@pytest.mark.parametrize("api", [None, "chat", "responses", "messages", "embeddings", "models"])
+def test_a_model_answers_in_the_shape_it_is_asked_in_whole_and_streamed(api: str | None) -> None:
+    call = m.ModelCall(id="2", request={} if api is None else {"api": api})
+    (whole,) = d.replies_to(HELLO, call)
+    chunks = d.replies_to(HELLO, msgspec.structs.replace(call, stream=True))
+    assert isinstance(whole, m.ModelResult)
+    assert whole.response
+    assert [isinstance(chunk, m.ModelChunk) and chunk.done for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+    if api is not None:
+        assert all(set(chunk.delta) == {"event", "data"} for chunk in chunks if isinstance(chunk, m.ModelChunk))
+
+
+def test_an_api_that_is_none_is_an_error() -> None:
+    for api in ("other", 3, None):
+        (reply,) = d.replies_to(HELLO, m.ModelCall(id="2", request={"api": api}))
+        assert isinstance(reply, m.ModelResult)
+        assert reply.status == 400
