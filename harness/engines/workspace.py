@@ -42,7 +42,7 @@ def split_report(raw: bytes) -> tuple[Taken | None, bytes]:
         return None, raw
     try:
         return _read(raw)
-    except (struct.error, IndexError, KeyError):
+    except (struct.error, IndexError, KeyError, OverflowError):
         return None, b""
 
 
@@ -54,10 +54,10 @@ def _read(raw: bytes) -> tuple[Taken, bytes]:
         kind, length, mark, size = _ENTRY.unpack_from(raw, at)
         at += _ENTRY.size + length
         path, problem = _path(raw[at - length : at])
-        if kind == b"X":
+        if kind != b"F":
             left.append(LeftOut(path, _WHY[chr(mark)], size))
             continue
-        content = raw[at : at + size]
+        content = raw[at : at + size]  # OverflowError, struct.error or IndexError where there is less
         at += size + 1
         why = "name" if problem else "unreadable" if raw[at - 1] != 1 else ""
         if why:

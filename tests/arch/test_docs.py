@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from harness.app.check import check_image
 from harness.app.images import build
@@ -20,6 +21,7 @@ from harness.app.packs import load
 from harness.domain.pack import ScenarioFile, ToolReply
 from protocol.messages import AgentMessage, Ready, ToolCall, Trajectory
 from tests.arch.tree import ROOT
+from tests.e2e.rig import fumehood
 from tests.images.talk import invoke, play
 
 DOCS = ROOT / "docs"
@@ -142,9 +144,42 @@ def test_the_packs_in_the_guide_load(number: int, tmp_path: Path) -> None:
     assert len(load(path).scenarios) == (1, 4)[number]
 
 
+def written_out(folder: Path) -> Path:
+    """The example with a workspace, file by file, as the guide names them; the folder."""
+    page = (DOCS / "writing-a-pack.md").read_text()
+    for name, text in re.findall(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_the_pack_with_a_workspace_in_the_guide_loads(tmp_path: Path) -> None:
+    (scenario,) = load(written_out(tmp_path)).scenarios
+    assert scenario.workspace is not UNSET
+    assert [file.path for file in scenario.workspace] == ["stats.py"]
+    assert [check.check for check in scenario.checks] == ["workspace_diff", "verify"]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("mends", "code"), [(True, 0), (False, 1)])
+def test_the_agent_of_the_guide_mends_the_program_and_one_that_does_not_fails(
+    tmp_path: Path, mends: bool, code: int
+) -> None:
+    written_out(tmp_path)
+    agent = tmp_path / "agent"
+    lines = (agent / "agent.sh").read_text().splitlines()
+    (agent / "agent.sh").write_text("\n".join(line for line in lines if mends or not line.startswith("sed")) + "\n")
+    (agent / "Dockerfile").write_text(
+        'ARG BASE=busybox:1.36\nFROM ${BASE}\nCOPY agent.sh /\nENTRYPOINT ["/bin/sh", "/agent.sh"]\n'
+    )
+    built, _ = build(agent, "fumehood/docs-mender")
+    done = fumehood("run", tmp_path / "pack.yaml", "--agent", built, "--store", tmp_path / "store")
+    assert done.returncode == code, done.stdout + done.stderr
+
+
 def test_the_pack_guide_has_no_other_example_and_names_every_field() -> None:
     text = (DOCS / "writing-a-pack.md").read_text()
-    assert len(blocks("writing-a-pack.md", "yaml")) == 2
+    assert len(blocks("writing-a-pack.md", "yaml")) == 3
     fields = [name for name in (*ScenarioFile.__struct_fields__, *ToolReply.__struct_fields__) if name != "return_"]
     assert [name for name in fields if f"`{name}`" not in text] == []
 
