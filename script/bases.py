@@ -28,7 +28,7 @@ BASES = {
 }
 WAYS: dict[str, tuple[Callable[[Path], None], ...]] = {
     "python": (rootfs.python, partial(rootfs.debian, packages="python3,python3-pip,python3-venv,ca-certificates")),
-    "node": (rootfs.node, partial(rootfs.debian, packages="nodejs,ca-certificates")),
+    "node": (rootfs.node, partial(rootfs.debian, packages="nodejs,npm,ca-certificates")),
     "busybox": (rootfs.skeleton,),
     "golang": (rootfs.golang, partial(rootfs.debian, packages="golang-go,ca-certificates")),
 }
@@ -36,11 +36,14 @@ WAYS: dict[str, tuple[Callable[[Path], None], ...]] = {
 PROBES = {
     "python": "python3 -c 'import json, ssl, asyncio, sqlite3, zlib, venv, ctypes; ctypes.CDLL(\"libpthread.so.0\")'"
     " && pip --version",
-    "node": "node -e 'require(\"crypto\")' && node --version",
+    "node": "node -e 'require(\"crypto\")' && node --version && npm --version",
     "busybox": "echo ok | sed s/ok/fine/",
     "golang": "cd /root && printf 'package main\\nfunc main() {}\\n' > m.go && go build m.go && ./m",
 }
 STAND_IN = "fumehood-base"
+EDITIONS = {"node": "2"}
+"""Raised where what a stand-in must hold has changed: one of an earlier edition is made again."""
+EDITION_LABEL = "fumehood.base.edition"
 PATH = "/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -53,7 +56,7 @@ def stand_in(name: str) -> None:
             root.mkdir()
             try:
                 way(root)
-                import_tree(root, ref)
+                import_tree(root, ref, EDITIONS.get(name, "1"))
             except (FumehoodError, OSError, shutil.Error) as error:
                 say(f"{ref}: {str(error)[-1000:]}")
                 continue
@@ -65,14 +68,14 @@ def stand_in(name: str) -> None:
     raise ImageMissing(f"could not make {ref}", remedy)
 
 
-def import_tree(root: Path, ref: str) -> None:
+def import_tree(root: Path, ref: str, edition: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tar = Path(folder) / "root.tar"
         rootfs.run("tar", "--numeric-owner", "--owner=0", "--group=0", "-C", str(root), "-cf", str(tar), ".")
         client = connect(300)
         try:
             with mapped_errors(f"import {ref}"):
-                changes = [f"ENV PATH={PATH}", 'CMD ["sh"]']
+                changes = [f"ENV PATH={PATH}", 'CMD ["sh"]', f"LABEL {EDITION_LABEL}={edition}"]
                 client.import_image_from_file(str(tar), repository=ref, tag="latest", changes=changes)
         finally:
             client.close()
@@ -98,11 +101,25 @@ def try_out(ref: str, command: str) -> str:
     return f"exit {code}: {log[-300:].strip()}" if code else ""
 
 
+def is_current(name: str) -> bool:
+    """Whether there is a stand-in, and it holds what it must."""
+    ref = f"{STAND_IN}/{name}"
+    if not builder.exists(ref):
+        return False
+    client = connect()
+    try:
+        with mapped_errors(f"inspect {ref}"):
+            labels = client.inspect_image(ref)["Config"].get("Labels") or {}
+    finally:
+        client.close()
+    return labels.get(EDITION_LABEL, "1") == EDITIONS.get(name, "1")
+
+
 def main(names: list[str]) -> None:
     registry = True
     for name in names or list(BASES):
         public, local, began = BASES[name], f"{STAND_IN}/{name}", time.monotonic()
-        if builder.exists(public) or builder.exists(local):
+        if builder.exists(public) or is_current(name):
             continue
         if registry:
             try:

@@ -145,12 +145,27 @@ def python(root: Path) -> None:
 
 
 def node(root: Path) -> None:
-    """This machine's own node at /usr/local/bin."""
+    """This machine's own node at /usr/local/bin, and its npm where that is one whole folder."""
     program = need("node", "nodejs")
     skeleton(root)
     real = Path(run(program, "-p", "process.execPath").strip())
     shutil.copy2(real, root / "usr/local/bin/node")
     add_libraries(root, [real])
+    _npm(root)
+
+
+def _npm(root: Path) -> None:
+    """npm at /usr/local, trusting what this machine trusts by a file of its own, not by the environment."""
+    cli = Path(os.path.realpath(shutil.which("npm") or "npm"))
+    if not (cli.parents[1] / "node_modules").is_dir():
+        return  # split up by a distribution, or not there
+    shutil.copytree(
+        cli.parents[1], root / "usr/local/lib/node_modules/npm", ignore=shutil.ignore_patterns("docs", "man")
+    )
+    for name in ("npm", "npx"):
+        (root / "usr/local/bin" / name).symlink_to(f"../lib/node_modules/npm/bin/{name}-cli.js")
+    (root / "usr/local/etc").mkdir(exist_ok=True)
+    (root / "usr/local/etc/npmrc").write_text(f"cafile=/{CERTIFICATES}\n")
 
 
 def golang(root: Path) -> None:

@@ -335,7 +335,7 @@ async function main(args) {
   await lend(channel);
   let module_;
   try {
-    module_ = require(path.resolve(file));
+    module_ = await require(path.resolve(file)); // awaited, as an ES module can only be loaded so
     if (typeof module_ !== "function") throw new TypeError(`${file} must export a function (task, tools)`);
   } catch (error) {
     fail(error);

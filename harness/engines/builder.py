@@ -112,9 +112,10 @@ def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
         return
     entry = _shared(tar.gettarinfo(str(path), arcname=name))
     if not entry.isreg():
-        return tar.addfile(entry)
+        tar.addfile(entry)
+        return
     with path.open("rb") as content:
-        return tar.addfile(entry, content)
+        tar.addfile(entry, content)
 
 
 def _folder(name: str) -> tarfile.TarInfo:

@@ -87,7 +87,7 @@ def test_an_image_name_is_taken_as_it_is() -> None:
 def test_a_path_that_is_no_folder_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         resolve_agent(str(tmp_path / "gone"))
-    with pytest.raises(UsageError, match="no Dockerfile"):
+    with pytest.raises(UsageError, match="neither a Dockerfile nor"):
         resolve_agent(str(tmp_path))
 
 
