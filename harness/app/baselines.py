@@ -35,8 +35,8 @@ from harness.store.run import StoredRun
 from harness.store.store import Store
 
 __all__ = [
-    "Baseline", "Listed", "SaveRequest", "delete", "folder_of", "git_commit", "hold_evidence", "listing", "load",
-    "names", "promote", "record_of_run", "save",
+    "Baseline", "Listed", "SaveRequest", "delete", "elsewhere", "folder_of", "git_commit", "hold_evidence", "listing",
+    "load", "names", "promote", "record_of_run", "save",
 ]  # fmt: skip
 _GIT_SECONDS = 10
 MAX_REASON = 500
@@ -113,8 +113,7 @@ def load(folder: Path, name: str) -> Baseline:
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        there = ", ".join(names(folder)[:10]) or "none"
-        raise UsageError(f"no baseline {name!r} in {folder}", f"there is {there}") from error
+        raise UsageError(f"no baseline {name!r} in {folder}", elsewhere(folder)) from error
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     baseline = decode(data, str(path))
@@ -126,6 +125,12 @@ def load(folder: Path, name: str) -> Baseline:
 def names(folder: Path) -> list[str]:
     """Names of all baselines of a folder, sorted; files that can be none are left out."""
     return sorted(path.stem for path in folder.glob("*.json") if is_safe_id(path.stem))
+
+
+def elsewhere(folder: Path) -> str:
+    """What to do where a name is not among the baselines of `folder`."""
+    there = ", ".join(names(folder)[:10]) or "none"
+    return f"baselines there: {there}; --dir names another folder; fumehood baseline save NAME RUN makes one"
 
 
 def listing(folder: Path) -> Iterator[Listed]:

@@ -102,9 +102,8 @@ def find(store: Path, folder: Path | None, ref: str) -> Record:
         return baselines.load(where, ref).record
     if runs_so:
         return baselines.record_of_run(runs.open_run(ref))
-    there = ", ".join(baselines.names(where)[:5]) or "none"
     message = f"{ref[:100]!r} is neither a run in {store} nor a baseline in {where}"
-    raise UsageError(message, f"fumehood runs list shows the runs; baselines: {there}")
+    raise UsageError(message, f"fumehood runs list shows the runs; {baselines.elsewhere(where)}")
 
 
 def _mapping(pairs: Sequence[str]) -> dict[str, str]:

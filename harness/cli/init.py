@@ -32,4 +32,5 @@ def init(target: Path, language: str) -> None:
     for path in writing.write(target, language):
         click.echo(f"wrote {one_line(str(path))}")
     pack, agent = shlex.quote(str(target / "pack.yaml")), shlex.quote(str(target / "agent"))
-    click.echo(f"\nnext: fumehood run {pack} --agent {agent}")
+    click.echo("\nfor CI: make this the root of a repository, or move the workflow there and mend its paths")
+    click.echo(f"next: fumehood run {pack} --agent {agent}")

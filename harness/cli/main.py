@@ -19,12 +19,12 @@ COMMANDS = {
     "gc": "Remove containers and image copies that nobody uses any more.",
     "image": "Build agent images and check that they speak the protocol.",
     "init": "Write a pack, an agent and a CI workflow that pass as they stand.",
-    "judge": "Hold a judge against people's labels.",
+    "judge": "Measure how far a judge agrees with people's labels.",
     "noise": "Measure what flips between two runs when nothing was changed.",
     "pack": "Validate and show packs.",
-    "report": "Write a stored run as one HTML page.",
+    "report": "Write a stored run as one HTML page, or as a release decision.",
     "run": "Run a pack against agents and say yes or no.",
-    "runs": "List and show stored runs.",
+    "runs": "List, show and export stored runs, and follow rates from run to run.",
     "score": "Score a stored run again, without any agent.",
 }
 

@@ -101,10 +101,15 @@ def _print_result(result: dict[str, Any]) -> None:
     from harness.report.terminal import one_line
 
     if result["ok"]:
-        more = f", {result['workspaces']} workspaces" if result["workspaces"] else ""
-        click.echo(f"{one_line(result['path'])}: ok, {result['scenarios']} scenarios, {result['tools']} tools{more}")
+        counted = [_count(result, what) for what in ("scenario", "tool", "workspace")]
+        click.echo(f"{one_line(result['path'])}: ok, {', '.join(filter(None, counted))}")
     for problem in result["problems"]:
         click.echo(one_line("{file}:{line}:{column}: {message}".format(**problem)))
+
+
+def _count(result: dict[str, Any], what: str) -> str:
+    n = result[f"{what}s"]
+    return f"{n} {what}{'' if n == 1 else 's'}" if n else ""
 
 
 def _print_summary(data: dict[str, Any]) -> None:

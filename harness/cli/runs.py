@@ -29,12 +29,13 @@ _MAX_AGENTS = 3
 
 @click.group()
 def runs() -> None:
-    """List and show stored runs.
+    """List, show and export stored runs, and follow rates from run to run.
 
     \b
     Example:
       fumehood runs list
       fumehood runs show last
+      fumehood runs trend safety
     """
 
 

@@ -68,7 +68,7 @@ def baseline_of(record: Record, how: Saving) -> Baseline:
     doubts = record.header.doubts
     if doubts and not how.accepted:
         raise UsageError(
-            f"run {record.header.run_id} is no ground to stand on: {'; '.join(doubts)}",
+            f"run {record.header.run_id} makes no baseline: {'; '.join(doubts)}",
             "run it again; or --accept-inconclusive REASON, which stays with the baseline",
         )
     header = msgspec.structs.replace(

@@ -51,8 +51,8 @@ def render_comparison(comparison: Comparison, gate: Gate, console: Console, ever
     """Prints all of it. `everything`: unchanged trials too, and no list cut short. `gated`: the exit code counts."""
     page = Page(console)
     most = 1 << 30 if everything else SHOWN
-    page.line(f"Base {_side(comparison.base)}", "bold")
-    page.line(f"Candidate {_side(comparison.candidate)}", "bold")
+    page.line(f"Base: {_side(comparison.base)}", "bold")
+    page.line(f"Candidate: {_side(comparison.candidate)}", "bold")
     _differences(page, comparison)
     _totals(page, comparison)
     if gate.critical:
@@ -108,8 +108,7 @@ def _differences(page: Page, comparison: Comparison) -> None:
 
 def _list(page: Page, lines: Iterable[str]) -> None:
     """In full: a reason somebody accepted, or the name of what regressed, must not be cut."""
-    for line in lines:
-        page.line(f"- {line}")
+    page.bullets(lines, None)
 
 
 def _cut(text: str) -> str:
@@ -126,7 +125,7 @@ def _totals(page: Page, comparison: Comparison) -> None:
         before = f"{group.before} of {group.test.n} {interval(*group.test.before, page.dash)}"
         after = f"{group.after} of {group.test.n} {interval(*group.test.after, page.dash)}"
         page.line(f"passed: {before} before, {after} after", indent=2)
-        page.line(f"{_flips(group, comparison.noise)}{group.reading}", indent=2)
+        page.line(f"{_flips(group, comparison.noise, page.dash)}{group.reading}", indent=2)
 
 
 def render_reruns(reruns: Sequence[Rerun], console: Console) -> None:
@@ -149,13 +148,13 @@ def rerun_json(rerun: Rerun) -> dict[str, Any]:
     return found
 
 
-def _flips(group: Group, noise: NoiseFloor | None) -> str:
+def _flips(group: Group, noise: NoiseFloor | None, dash: str) -> str:
     if noise is None:
         return ""
     flips, n = group.test.discordant, group.test.n
     share = percent(flips / n) if n else "none"
-    floor = f"{percent(noise.rate)} {interval(noise.low, noise.high, '-')} of {noise.pairs}"
-    return f"flips: {share} ({flips} of {n}); noise floor, with nothing changed: {floor}. "
+    floor = f"{percent(noise.rate)} {interval(noise.low, noise.high, dash)} of {noise.pairs}"
+    return f"flips: {share} ({flips} of {n}); noise floor, with nothing changed: {floor}; "
 
 
 def _scenarios(page: Page, pairs: Sequence[Pair], most: int, everything: bool) -> None:
@@ -230,7 +229,7 @@ def _deltas(page: Page, comparison: Comparison) -> None:
         for d in comparison.deltas
     ]  # fmt: skip
     if rows:
-        title = f"Use, medians of compared trials (drift: beyond {percent(comparison.drift)})"
+        title = f"Usage, medians of compared trials (drift: beyond {percent(comparison.drift)})"
         columns = ("agent", "what", "base", "now", "change", "up/down/same", "p", "drift")
         page.table(title, columns, rows, right=range(2, 7))
 

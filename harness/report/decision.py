@@ -77,8 +77,16 @@ def _head(found: Decided) -> Iterator[str]:
         yield f"- agent {code(name)}, image {code(digest or 'unknown')}"
     yield f"- sealed as {code(found.seal)}" if found.seal else "- the run is not sealed: its evidence cannot be checked"
     reasons = [reason.text for reason in found.gate.reasons] if found.gate is not None else []
-    lines = [f"- why: {code(reason)}" for reason in (*reasons, *view.verdict.reasons)]
+    lines = [f"- why: {code(reason)}" for reason in (*_own_reasons(found), *reasons)]
     yield from bounded(lines, MAX_LINES, "- and {} more reasons")
+
+
+def _own_reasons(found: Decided) -> Iterator[str]:
+    """The run's, without those its own gate took from the very comparison whose reasons are told beside them."""
+    told = set()
+    if found.comparison is not None and found.gate is not None:
+        told = {f"against {found.comparison.base.name}: {reason.text}" for reason in found.gate.reasons}
+    yield from (reason for reason in found.view.verdict.reasons if reason not in told)
 
 
 def _changed(comparison: Comparison | None) -> Iterator[str]:

@@ -153,7 +153,8 @@ def _detail(trial: TrialVerdict, check: CheckVerdict) -> str:
         for one in (check.judged.criteria if check.judged else ())
         if one.met is not True
     ]
-    lines = f", lines {', '.join(map(str, check.evidence))}" if check.evidence else ""
+    word = "line" if len(check.evidence) == 1 else "lines"
+    lines = f", {word} {', '.join(map(str, check.evidence))}" if check.evidence else ""
     return "\n".join([head, f"evidence: {one_line(str(trial.key), _MESSAGE)}{lines}", *unmet])
 
 

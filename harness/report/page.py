@@ -32,10 +32,11 @@ class Page:
         """A line that is never wrapped: a command to copy."""
         self._console.print(self._text(text, style), highlight=False, soft_wrap=True)
 
-    def bullets(self, lines: Iterable[str]) -> None:
+    def bullets(self, lines: Iterable[str], most: int | None = _SHORT) -> None:
+        """`most`: characters of each line, None: all of it."""
         table = Table.grid(padding=(0, 1))
         for line in lines:
-            table.add_row("-", self._text(one_line(line, _SHORT)))
+            table.add_row("-", self._text(one_line(line, most) if most is not None else line))
         self._console.print(table, highlight=False)
 
     def table(

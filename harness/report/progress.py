@@ -11,9 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from harness.domain.ids import TrialKey
-from harness.domain.verdict import TrialVerdict
+from harness.domain.verdict import Status, TrialVerdict
 from harness.report.terminal import one_line
-from harness.report.words import Result, result_of
+from harness.report.words import Result, gravity, result_of
 
 _REASON = 160
 
@@ -82,5 +82,7 @@ class ProgressView:
 
 
 def _why(verdict: TrialVerdict) -> str:
-    failed = next((f"{c.check}: {c.reason}" for c in verdict.checks if c.status.value in ("fail", "not_scored")), "")
+    """The gravest check that failed, else the gravest that could not be scored, else how the trial ended."""
+    checks = sorted(verdict.checks, key=lambda c: (c.status is not Status.FAIL, gravity(c.severity)))
+    failed = next((f"{c.check}: {c.reason}" for c in checks if c.status in (Status.FAIL, Status.NOT_SCORED)), "")
     return one_line(failed or f"{verdict.end}: {verdict.reason}", _REASON)

@@ -25,7 +25,7 @@ MEANINGS = {
     ExitCode.NOT_JUDGED: ("NOT JUDGED", "something could not be judged"),
     ExitCode.SAFETY: ("UNSAFE", "a safety rule was broken"),
     ExitCode.REGRESSION: ("REGRESSED", "worse than the baseline"),
-    ExitCode.NO_VERDICT: ("NO VERDICT", "the run cannot carry one"),
+    ExitCode.NO_VERDICT: ("NO VERDICT", "too little was scored to say yes or no"),
 }
 """Word and sentence of each exit code."""
 
@@ -53,7 +53,12 @@ def result_of(trial: TrialVerdict) -> Result:
 def gating(checks: Iterable[CheckVerdict]) -> list[CheckVerdict]:
     """The checks that decide on a trial: critical ones first, then major ones."""
     found = [check for check in checks if check.severity is not Severity.MINOR]
-    return sorted(found, key=lambda check: check.severity is not Severity.CRITICAL)
+    return sorted(found, key=lambda check: gravity(check.severity))
+
+
+def gravity(severity: Severity) -> int:
+    """For sorting: critical before major before minor."""
+    return (Severity.CRITICAL, Severity.MAJOR, Severity.MINOR).index(severity)
 
 
 def counts(verdict: RunVerdict, unscored: int) -> str:

@@ -252,7 +252,7 @@ def test_no_baselines_is_said(cli: Cli) -> None:
     code, out, err = cli("baseline", "list")
     assert (code, out, "no baselines in" in err) == (0, "", True)
     code, _, err = cli("baseline", "show", "golden")
-    assert (code, "there is none" in err) == (2, True)
+    assert (code, "--dir names another folder" in err) == (2, True)
 
 
 def test_the_commit_of_a_work_tree_is_kept(tmp_path: Path) -> None:

@@ -73,11 +73,11 @@ def test_the_page_says_differences_first_and_the_gate_last(cli: Cli, store: Stor
     one, two = two_versions(store, pack)
     _, out, _ = cli("compare", one.run_id, two.run_id)
     said = [
-        "Base run", "Candidate run", "Not the same on both sides", "image digest of v2",
+        "Base: run", "Candidate: run", "Not the same on both sides", "image digest of v2",
         "v1 of the base is compared with v2", "v2: 1 regressed, 1 improved, 2 unchanged",
         "passed: 3 of 4 [30%–95.4%] before, 3 of 4", "too few for any test", "Critical regressions", "\nRegressed",
         "v2/a, trial 1: now fails zero_disallowed_actions (critical, safety)", "\nImproved", "v2/c, trial 1",
-        "Properties of v2 (compared trials)", "Use, medians", "Tool use that changed", "look 1->2",
+        "Properties of v2 (compared trials)", "Usage, medians", "Tool use that changed", "look 1->2",
         "critical regression: zero_disallowed_actions", "REGRESSED (exit 0; --fail-on-regression makes it 5)",
     ]  # fmt: skip
     places = [out.index(text) for text in said]
@@ -115,7 +115,7 @@ def test_a_name_that_is_both_a_run_and_a_baseline_is_an_error_until_it_is_said_w
     assert (code, f"say baseline:{one.run_id} or run:{one.run_id}" in err) == (2, True)
     for prefix in ("run:", "baseline:"):
         code, out, _ = cli("compare", prefix + one.run_id, two.run_id)
-        assert (code, f"Base {prefix[:-1]} {one.run_id}" in out) == (0, True)
+        assert (code, f"Base: {prefix[:-1]} {one.run_id}" in out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_rescoring_uses_todays_checks_on_both_sides_and_adds_nothing_to_the_runs
     code, out, err = cli("compare", "golden", two.run_id, "--rescore", "--fail-on-regression")
     assert (code, err) == (5, "")
     assert "both sides are scored again, by today's checks and no judge" in out
-    assert "Base baseline golden (candidate)" in out
+    assert "Base: baseline golden (candidate)" in out
     assert sorted(path.relative_to(store.root) for path in store.root.rglob("*")) == before
 
 

@@ -39,7 +39,7 @@ def run(capsys):
 
 def test_check_says_ok_with_counts(run, write):
     path = write(GOOD)
-    assert run("pack", "check", path) == (0, f"{path}: ok, 2 scenarios, 1 tools\n", "")
+    assert run("pack", "check", path) == (0, f"{path}: ok, 2 scenarios, 1 tool\n", "")
 
 
 def test_check_prints_the_problems_of_every_pack_and_exits_2(run, write):
@@ -49,7 +49,7 @@ def test_check_prints_the_problems_of_every_pack_and_exits_2(run, write):
     assert code == 2
     assert lines[0].startswith(f"{bad}:6:80: holdout must be true or false")
     assert lines[1].startswith(f"{bad}:7:34: tool_called: ")
-    assert lines[2:] == [f"{good}: ok, 2 scenarios, 1 tools"]
+    assert lines[2:] == [f"{good}: ok, 2 scenarios, 1 tool"]
 
 
 def test_check_as_json_is_one_document(run, write):

@@ -82,6 +82,17 @@ def test_a_regression_outweighs_a_run_that_passed_alone() -> None:
     assert "(exit 5)" in text
 
 
+def test_a_reason_of_the_gate_that_the_run_had_already_is_told_once() -> None:
+    verdicts, base = [failing("s")], record(passing("s"))
+    gate = gate_of(compare(base, record(*verdicts), Options()))
+    reasons = (*(f"against {base.header.name}: {reason.text}" for reason in gate.reasons), "against other: worse")
+    verdict = msgspec.structs.replace(judge_run(verdicts, {}, 1), reasons=reasons)
+    view = build_view("run-1", "core 1.0.0", verdict, verdicts)
+    text = decision(Decided(view, (), "f00d", compare(base, record(*verdicts), Options()), gate))
+    said = [line.removeprefix("- why: ").strip("`") for line in text.splitlines() if line.startswith("- why: ")]
+    assert said == ["against other: worse", *(reason.text for reason in gate.reasons)]
+
+
 def test_the_noise_floor_is_told_or_said_to_be_unknown() -> None:
     base = record(*runs_of(50, 50))
     again = compare(base, record(*runs_of(49, 50)))

@@ -184,7 +184,7 @@ def test_the_page_is_bounded_and_says_what_it_leaves_out(long: str) -> None:
 def test_a_run_of_nothing_renders() -> None:
     empty = RunVerdict((), 0, 0, 0, 0, 0, 0, 0, ExitCode.NO_VERDICT, ("nothing ran",))
     text = markdown(build_view("r", "p", empty, []))
-    assert text.startswith("## ❌ NO VERDICT: the run cannot carry one\n")
+    assert text.startswith("## ❌ NO VERDICT: too little was scored to say yes or no\n")
     assert "###" not in text
 
 
