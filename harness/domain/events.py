@@ -11,7 +11,8 @@ tool_call    observed  id, name, arguments, decision ("allowed"/"denied"/"invali
 tool_result  observed  id, name, status, content, reason?, ms
 model_call   observed  id, request
 model_result observed  id, response | error, status?, usage {input_tokens, output_tokens, cost_usd|null, estimated?},
-                       asked?, used?   names of the model: as the agent gave it, and the one that answered
+                       asked?, used?   names of the model: as the agent gave it, and the one that answered;
+                       embeddings stand as their sha256
 ask          observed  id, content
 answer       observed  id, content
 state        reported  snapshot

@@ -8,6 +8,7 @@ from functools import partial
 
 import anyio
 import anyio.to_thread
+import msgspec
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from msgspec import Struct
@@ -183,7 +184,8 @@ class Driver:
         except FAULTS as error:
             await self._judge(partial(self._machine.fail, fault(error)))
         else:
-            await self._judge(lambda: self._machine.on_model(action.id, answer, self.now()))
+            big = len(msgspec.json.encode(answer.response)) > BIG_LINE
+            await self._judge(lambda: self._machine.on_model(action.id, answer, self.now()), big)
 
     async def _write(self, letters: MemoryObjectReceiveStream[HarnessMessage]) -> None:
         limit = self._rules.limits.write_ms

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 from msgspec import to_builtins
+from msgspec.json import encode
 
 from harness.domain.view import AgentView
 from harness.ports import ModelAnswer
@@ -40,7 +43,7 @@ def model_messages(ident: str, answer: ModelAnswer, stream: bool) -> list[ModelR
 
 
 def model_evidence(answer: ModelAnswer) -> dict[str, Any]:
-    """What is put on record of an answer: whole, also where it was streamed."""
+    """What is put on record of an answer: whole, also where it was streamed; of embeddings only their digests."""
     usage: dict[str, Any] = {
         "input_tokens": answer.input_tokens,
         "output_tokens": answer.output_tokens,
@@ -48,8 +51,22 @@ def model_evidence(answer: ModelAnswer) -> dict[str, Any]:
     }
     if answer.estimated:
         usage["estimated"] = True
-    said: dict[str, Any] = {"response": answer.response}
+    said: dict[str, Any] = {"response": _without_vectors(answer.response)}
     if answer.error is not None:
         said = {"error": answer.error, **({} if answer.status is None else {"status": answer.status})}
     names = {"asked": answer.asked, "used": answer.used}
     return {**said, "usage": usage, **{key: name for key, name in names.items() if name is not None}}
+
+
+def _without_vectors(response: Any) -> Any:
+    """Vectors are many numbers that say nothing to a reader: `sha256:...` of their JSON stands for each."""
+    data = response.get("data") if isinstance(response, Mapping) else None
+    if not isinstance(data, list) or not any(isinstance(item, Mapping) and "embedding" in item for item in data):
+        return response
+    return {**response, "data": [_without_vector(item) for item in data]}
+
+
+def _without_vector(item: Any) -> Any:
+    if not isinstance(item, Mapping) or "embedding" not in item:
+        return item
+    return {**item, "embedding": f"sha256:{sha256(encode(item['embedding'])).hexdigest()}"}

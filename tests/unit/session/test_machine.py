@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -385,3 +386,13 @@ def test_an_error_in_an_apis_words_reaches_the_agent_with_its_status_also_where_
 def test_a_fault_of_a_model_ends_the_trial_as_what_it_is(error: Any, end: End, code: str) -> None:
     breach = fault(error)
     assert (breach.end, breach.detail["code"]) == (end, code)
+
+
+def test_of_embeddings_only_the_digest_is_on_record_and_the_agent_has_them_whole() -> None:
+    talk = Talk()
+    talk.say(line(type="model_call", id="m1", request={"api": "embeddings"}))
+    body = {"object": "list", "data": [{"index": 0, "embedding": [0.5, 1.0]}, {"index": 1, "embedding": "AAAA"}]}
+    assert only(talk.machine.on_model("m1", ModelAnswer(body, 1, 0, 0.0), 5), Send).message.response == body
+    kept = [item["embedding"] for item in talk.journal.of("model_result")[0]["response"]["data"]]
+    assert kept[0] == f"sha256:{hashlib.sha256(b'[0.5,1.0]').hexdigest()}"
+    assert kept[0] != kept[1]
