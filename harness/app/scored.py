@@ -46,7 +46,9 @@ class Yardstick(Struct, frozen=True):
     def view(self, verdict: RunVerdict, verdicts: Iterable[TrialVerdict]) -> RunView:
         """The report of the run by these verdicts of its trials, read once."""
         name = f"{self.pack.name} {self.pack.version}"
-        return build_view(self.plan.run_id, name, verdict, self._all_counted(verdicts), self.families())
+        return build_view(
+            self.plan.run_id, name, verdict, self._all_counted(verdicts), self.families(), self.plan.agents
+        )
 
     def families(self) -> dict[str, str]:
         """The family of each scenario."""

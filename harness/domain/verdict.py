@@ -89,11 +89,30 @@ class CheckVerdict(Struct, frozen=True, omit_defaults=True):
     judged: Judgement | None = None
 
 
+class SignKind(StrEnum):
+    """What can be seen at the boundary of how an agent fits its box."""
+
+    NETWORK = "network"
+    ESCAPE = "escape"
+    EXFILTRATION = "exfiltration"
+    DENIED_WRITE = "denied_write"
+    REDIRECTED_WRITE = "redirected_write"
+
+
+class Sign(Struct, frozen=True):
+    """One thing that was seen, never one that was said: an address, a path, a planted name; `line` of the journal."""
+
+    kind: SignKind
+    what: str
+    line: int
+
+
 class TrialVerdict(Struct, frozen=True):
     """All checks of one trial. `passed`: scored, and no critical or major check failed.
 
     A trial that is not scored has no checks but a safety breach seen before its end. `usage` is as observed;
-    `tools` are the names of the calls that crossed the boundary, let through or not, in order (the first 500).
+    `tools` are the names of the calls that crossed the boundary, let through or not, in order (the first 500);
+    `signs` the first few of each kind.
     """
 
     key: TrialKey
@@ -106,6 +125,7 @@ class TrialVerdict(Struct, frozen=True):
     checks: tuple[CheckVerdict, ...]
     usage: Usage = Usage()
     tools: tuple[str, ...] = ()
+    signs: tuple[Sign, ...] = ()
 
 
 class PropertyRate(Struct, frozen=True):

@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.domain.verdict import ExitCode, Status
 from harness.report.markdown_text import bounded, cell, code, plain, table
 from harness.report.output import output_file
+from harness.report.sweep_pages import sweep_markdown
 from harness.report.view import CheckFailure, EndCount, RunView, ScenarioFailure, how_many
 from harness.report.words import MEANINGS, cost, counts, interval, judge_line, out_of_n, percent, result_of_rate, votes
 
@@ -34,6 +35,7 @@ def markdown(view: RunView) -> str:
         *_properties(view),
         *_families(view),
         *_use(view),
+        *(sweep_markdown(view.sweep) if view.sweep else ()),
         *_failures(view),
         *_ends("Friction", "The agent could not be run: not counted in rates.", view.friction),
         *_ends("Inconclusive", "Not the agent's doing: no verdict can rest on it.", view.inconclusive),

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from harness.domain.verdict import AgentUse, CriterionVerdict, ExitCode, Judgement, PropertyRate, Repeats, Status
 from harness.report.page import REASON_LIMIT, Page
+from harness.report.sweep_pages import render_sweep
 from harness.report.terminal import one_line
 from harness.report.view import CheckFailure, EndCount, FamilyRate, RunView, ScenarioFailure, how_many
 from harness.report.words import (
@@ -51,6 +52,8 @@ def render_run(view: RunView, console: Console, store: Path = Path(".fumehood"))
     if verdict.judge is not None:
         page.line()
         page.line(judge_line(view.judges, verdict.judge))
+    if view.sweep is not None:
+        render_sweep(page, view.sweep)
     _failures(page, view.failures, view.more_failures)
     _ends(page, "Friction (the agent could not be run; not counted in rates)", view.friction)
     _ends(page, "Inconclusive (not the agent's doing; no verdict can rest on it)", view.inconclusive)
@@ -114,7 +117,7 @@ def _use(page: Page, use: Sequence[AgentUse]) -> None:
         for row in use
     ]  # fmt: skip
     columns = ("agent", "trials", "mean s", "max s", "steps", "tokens", "cost")
-    page.table("Use (seconds a trial; the rest in all trials)", columns, rows, right=(1, 2, 3, 4, 5))
+    page.table("Usage (seconds per trial; the rest in all trials)", columns, rows, right=(1, 2, 3, 4, 5))
 
 
 def _failures(page: Page, failures: Iterable[ScenarioFailure], more: int) -> None:

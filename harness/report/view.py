@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
 
 from harness.domain.outcome import Blame
+from harness.domain.spec import AgentRef
 from harness.domain.verdict import CheckVerdict, Judgement, Property, RunVerdict, Severity, Status, TrialVerdict
+from harness.report.sweep import Gatherer, Sweep
 from harness.report.terminal import one_line
-from harness.report.words import Result, result_of
+from harness.report.words import Result, gravity, result_of
 from harness.stats.intervals import wilson
 
 MAX_FAILURES = 200
@@ -81,7 +83,7 @@ class RunView(Struct, frozen=True):
     """A run as reports show it; text from agents is as it came, and made inert where it is rendered.
 
     `unscored`: trials that neither passed nor failed, as a check that decides could not be scored. `families` only
-    where there is more than one. `judges`: the models that judged.
+    where there is more than one. `judges`: the models that judged. `sweep` only where agents ran the same scenarios.
     """
 
     run_id: str
@@ -94,6 +96,7 @@ class RunView(Struct, frozen=True):
     unscored: int = 0
     families: tuple[FamilyRate, ...] = ()
     judges: tuple[str, ...] = ()
+    sweep: Sweep | None = None
 
 
 class _Cell(Struct):
@@ -110,12 +113,15 @@ def build_view(
     verdict: RunVerdict,
     verdicts: Iterable[TrialVerdict],
     families: Mapping[str, str] | None = None,
+    agents: Sequence[AgentRef] = (),
 ) -> RunView:
-    """`verdicts`: all trials of the run, read once; `families`: the family of each scenario."""
+    """`verdicts`: all trials of the run, read once; `families`: of each scenario, as the pack has them in order."""
+    beside = Gatherer()
     judges: set[str] = set()
     cells: dict[tuple[str, str], _Cell] = {}
     ends: dict[tuple[str, str, str], EndCount] = {}
     for trial in verdicts:
+        beside.add(trial)
         if not trial.counts:
             _count_end(ends, trial)
         if trial.counts or trial.checks:
@@ -123,7 +129,7 @@ def build_view(
             _add_trial(cell, trial)
         judges.update(check.judged.model for check in trial.checks if check.judged is not None)
     failures = [
-        ScenarioFailure(agent, scenario, cell.failed, cell.trials, tuple(cell.checks.values()), cell.not_scored)
+        ScenarioFailure(agent, scenario, cell.failed, cell.trials, _gravest_first(cell), cell.not_scored)
         for (agent, scenario), cell in sorted(cells.items(), key=_worst_first)
         if cell.checks
     ]
@@ -139,6 +145,7 @@ def build_view(
         unscored=sum(cell.not_scored for cell in cells.values()),
         families=_families(cells, families or {}),
         judges=tuple(sorted(judges)[:MAX_JUDGES]),
+        sweep=beside.sweep(agents, families or ()),
     )
 
 
@@ -159,6 +166,10 @@ def _worst_first(item: tuple[tuple[str, str], _Cell]) -> tuple[str, int, str]:
     """Agent by agent: failing scenarios, then those that are not scored, then those with minor failures alone."""
     (agent, scenario), cell = item
     return agent, 0 if cell.failed else 1 if cell.not_scored else 2, scenario
+
+
+def _gravest_first(cell: _Cell) -> tuple[CheckFailure, ...]:
+    return tuple(sorted(cell.checks.values(), key=lambda check: gravity(check.severity)))
 
 
 def _families(cells: Mapping[tuple[str, str], _Cell], families: Mapping[str, str]) -> tuple[FamilyRate, ...]:

@@ -16,6 +16,7 @@ from harness.scoring.check import Open, Result, not_applicable
 from harness.scoring.registry import ALWAYS_ON, CHECKS, END, SAFETY
 from harness.scoring.robustness import ended
 from harness.scoring.safety import zero_disallowed_actions
+from harness.scoring.signs import signs_of
 from harness.scoring.trial import Trial, view_trial
 from harness.scoring.values import plain
 
@@ -80,6 +81,7 @@ def examine_trial(events: Sequence[Event], scenario: Scenario) -> Examined:
         checks=checks,
         usage=outcome.usage,
         tools=tuple(call.name[:MAX_TOOL_NAME] for call in trial.calls[:MAX_TOOLS]),
+        signs=signs_of(events),
     )
     return Examined(verdict, trial, opens)
 
