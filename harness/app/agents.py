@@ -14,12 +14,14 @@ from harness.app.data import or_shipped
 from harness.boundary.environment import redirect_targets
 from harness.domain.agents import AgentEntry
 from harness.domain.ids import safe_id
+from harness.domain.manifest import MANIFEST
 from harness.domain.model import NameRule
 from harness.domain.outcome import End
 from harness.domain.pack import Scenario
 from harness.domain.spec import AgentRef, Policy
 from harness.errors import FrictionError, PackError, UsageError
 from harness.packs.agents import load_agents
+from harness.packs.manifest import load_manifest
 from harness.ports import Engine, ImageInfo
 from harness.runs.plan import probe_agent
 
@@ -34,10 +36,14 @@ class Fleet(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """An agent to be had: its name and own settings, and how its image is found (or built)."""
+    """An agent to be had: its name and own settings, and how its image is found (or built).
+
+    `given` is what the user calls it, which may be a folder with a manifest.
+    """
 
     ref: AgentRef
     locate: Callable[[], tuple[str, str]]
+    given: str = ""
 
 
 def wanted(given: Sequence[str], file: Path | None) -> list[Wanted]:
@@ -47,7 +53,7 @@ def wanted(given: Sequence[str], file: Path | None) -> list[Wanted]:
     """
     listed = [] if file is None else [_entry(entry, file) for entry in load_agents(file, partial(_refused, file))]
     named = _distinct(((_name(text), text) for text in given), {one.ref.name for one in listed})
-    return [*(Wanted(AgentRef(name, text), partial(images.locate_agent, text)) for name, text in named), *listed]
+    return [*(Wanted(AgentRef(name, text), partial(images.locate_agent, text), text) for name, text in named), *listed]
 
 
 async def gather(engine: Engine, agents: Sequence[Wanted], say: Callable[[str], None]) -> Fleet:
@@ -83,7 +89,7 @@ def _entry(entry: AgentEntry, file: Path) -> Wanted:
         limits=entry.limits,
         model_names=tuple(NameRule(asked, used) for asked, used in entry.model_map.items()),
     )
-    return Wanted(ref, partial(images.locate_agent, text or ""))
+    return Wanted(ref, partial(images.locate_agent, text or ""), text or "")
 
 
 def _folder(file: Path, text: str) -> Path:
@@ -113,6 +119,7 @@ async def _pin(engine: Engine, agents: Sequence[Wanted], say: Callable[[str], No
         ref = one.ref
         try:
             called, ident = await anyio.to_thread.run_sync(one.locate)
+            ref = msgspec.structs.replace(ref, adapter=_adapter(one.given) or ref.adapter)
             image = msgspec.structs.replace(await engine.inspect(ident), ref=called)
         except (FrictionError, PackError) as error:
             end = End(error.code) if error.code in {e.value for e in End} else End.IMAGE_INVALID
@@ -123,6 +130,12 @@ async def _pin(engine: Engine, agents: Sequence[Wanted], say: Callable[[str], No
             found[ref.name] = image
         pinned.append(ref)
     return Fleet(tuple(pinned), found)
+
+
+def _adapter(given: str) -> str:
+    """The adapter a folder's manifest asks for; empty where it has none."""
+    folder = or_shipped(Path(given))
+    return load_manifest(folder).adapter if given and (folder / MANIFEST).is_file() else ""
 
 
 def _told(error: FrictionError | PackError) -> str:

@@ -125,3 +125,15 @@ async def test_an_agent_that_goes_on_keeps_what_it_was_given() -> None:
     async with anyio.create_task_group() as tasks:
         fleet = await again(MemoryEngine(tasks, {"good": healthy}), [given])
     assert fleet.agents == (msgspec.structs.replace(given, digest=fleet.images["good"].digest),)
+
+
+async def test_an_agent_with_a_manifest_is_known_by_its_adapter(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "agent.yaml").write_text("fumehood: 1\nadapter: cli\nentry: cat\n")
+    (one,) = wanted([], listed(tmp_path, "agents: [{name: a, dir: mine}]"))
+    async with anyio.create_task_group() as tasks:
+        built = msgspec.structs.replace(one, locate=lambda: ("good", "good"))
+        fleet = await gather(MemoryEngine(tasks, {"good": healthy}), [built], lambda _: None)
+        assert [agent.adapter for agent in fleet.agents] == ["cli"]
+        assert (await again(MemoryEngine(tasks, {"good": healthy}), fleet.agents)).agents == fleet.agents
