@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
@@ -143,11 +144,10 @@ def _files_beside(run_dir: Path, manifest: Manifest) -> Iterator[Mismatch]:
 def _verify_scorings(run_dir: Path, numbers: list[int], notes: list[str]) -> Iterator[Mismatch]:
     """Each scoring against the digest in its head, each head against its own; a number left out is one missing."""
     seal = seal_digest(run_dir)
-    for number in range(FIRST + 1, max(numbers, default=FIRST) + 1):
+    for before, number in pairwise((FIRST, *numbers)):
+        if number > before + 1:  # the first of a gap, which may be as wide as a name can say
+            yield Mismatch(f"{layout.SCORINGS}/{before + 1}.json", 0, "missing: there are later scorings")
         name = f"{layout.SCORINGS}/{number}.json"
-        if number not in numbers:
-            yield Mismatch(name, 0, "missing: there are later scorings")
-            continue
         try:
             head = read_scoring_head(run_dir, number)
         except AuditMismatch as error:

@@ -265,6 +265,15 @@ def test_a_scoring_that_is_gone_from_between_is_missed(make_run: MakeRun) -> Non
     assert score(run).number == 4
 
 
+def test_a_gap_as_wide_as_a_name_can_say_is_one_mismatch(make_run: MakeRun) -> None:
+    """Number by number it would take minutes and gigabytes to say."""
+    run = make_run()
+    score(run)
+    (run.path / "scorings/2.json").rename(run.path / "scorings/999999999.json")
+    files = [mismatch.file for mismatch in verify_run(run.path).mismatches]
+    assert files == ["scorings/2.json", "scorings/999999999.json"]
+
+
 def test_scorings_do_not_break_the_seal(make_run: MakeRun) -> None:
     run = make_run()
     before = (run.path / "manifest.json").read_bytes()
