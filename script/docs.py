@@ -48,6 +48,9 @@ A check looks at one trial and says pass, fail or *not applicable*, which is not
 is shown with its default; one that is neither required nor has a default may be left out. An *answer* is the output of
 a trajectory: `text`, `data` or both. Patterns are RE2, searched anywhere, without look-around and back references.
 
+Where it says *may ask a judge*, rules decide what they can, and the rest is for a model: [judge.md](judge.md). Without
+`--judge` that rest is *not scored*, and the run exits 3.
+
 The first two are always on, for every trial, and cannot be weakened.
 """
 
@@ -123,10 +126,18 @@ COUNTED = {"max_messages_per_second": "messages", "cpus": "CPUs", "pids": "proce
 
 
 def cli_page() -> str:
-    """Every command with its usage, help, options and examples, from the click tree."""
-    parts = ["# The command line\n", MADE.format(source="harness/cli")]
-    parts += [_command(ctx) for ctx in _contexts()]
+    """A list of all commands, then each with its usage, help, options and examples, from the click tree."""
+    root, *others = _contexts()
+    parts = ["# The command line\n", MADE.format(source="harness/cli"), _command(root)]
+    parts += ["| command | does |", "|---|---|", *map(_row_of, others), ""]
+    parts += [_command(ctx) for ctx in others]
     return "\n".join(parts)
+
+
+def _row_of(ctx: click.Context) -> str:
+    path = ctx.command_path
+    does = _cell((ctx.command.help or "").strip().split("\n\n", maxsplit=1)[0])
+    return f"| [`{path.removeprefix('fumehood ')}`](#{path.replace(' ', '-')}) | {does} |"
 
 
 def _contexts() -> Iterator[click.Context]:
@@ -268,7 +279,7 @@ def checks_page() -> str:
         for name, (severity, prop) in ALWAYS_ON.items()
     ]
     rows = [
-        f"| `{name}` | {check.severity} | {check.property} | {_params(check.params)} | {_first_line(check.judge)} |"
+        f"| `{name}` | {check.severity} | {check.property} | {_params(check.params)} | {_says(check.judge)} |"
         for name, check in CHECKS.items()
     ]
     return "\n".join(
@@ -299,6 +310,11 @@ def _param(field: msgspec.structs.FieldInfo) -> str:
 
 def _yaml(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _says(judge: Callable[..., Any]) -> str:
+    asks = "Open" in str(inspect.signature(judge).return_annotation)
+    return _first_line(judge) + (" *May ask a judge.*" if asks else "")
 
 
 def _first_line(judge: Callable[..., Any]) -> str:

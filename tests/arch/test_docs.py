@@ -17,7 +17,9 @@ from msgspec import UNSET
 from harness.app.check import check_image
 from harness.app.images import build
 from harness.app.init import write
+from harness.app.labels import read_labels
 from harness.app.packs import load
+from harness.cli import main as command_line
 from harness.domain.pack import ScenarioFile, ToolReply
 from protocol.messages import AgentMessage, Ready, ToolCall, Trajectory
 from tests.arch.tree import ROOT
@@ -68,6 +70,27 @@ def agent_of(language: str) -> str:
 def test_a_made_page_is_fresh(page: str) -> None:
     made = generator().PAGES[page]()
     assert (DOCS / page).read_text() == made, f"docs/{page} is stale: run script/docs"
+
+
+def test_the_readme_tells_every_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [
+        name
+        for name in command_line.COMMANDS
+        if f"`fumehood {name}" not in readme and f"$ fumehood {name} " not in readme
+    ] == []
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [page.name for page in sorted(DOCS.glob("*.md")) if f"(docs/{page.name})" not in readme] == []
+
+
+def test_the_labels_in_the_guide_to_the_judge_can_be_read(tmp_path: Path) -> None:
+    (labels,) = blocks("judge.md", "json")
+    path = tmp_path / "labels.jsonl"
+    path.write_text(labels)
+    assert [question.check for question in read_labels(path, tmp_path)] == ["task_completion", "refusal_quality"]
 
 
 def test_a_stale_page_is_seen_and_mended(tmp_path: Path) -> None:
