@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.app.limits import overridden
+from harness.app.secrets import operator_secrets
+from harness.boundary.redaction import Scrubber
 from harness.domain.judge import JudgeRef, JudgeSettings, JudgeSpec
 from harness.errors import UsageError
 
@@ -69,8 +71,9 @@ async def opened_judge(spec: JudgeSpec | None, store: Path, selftest: bool = Fal
     from harness.store.judge_cache import JudgeCacheFile
 
     model = OpenAIJudge(spec.ref, spec.settings, api_key())
+    cache = JudgeCacheFile(store / CACHE, Scrubber(operator_secrets()).scrub_text)
     try:
-        yield Judge(spec.ref, model, spec.settings, JudgeCacheFile(store / CACHE))
+        yield Judge(spec.ref, model, spec.settings, cache)
     finally:
         await model.aclose()
 

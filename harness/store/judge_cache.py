@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -36,8 +36,10 @@ class JudgeCacheFile:
     means misses, and one warning per object; it is never deleted, since the path may be a mistake.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, scrub: Callable[[str], str] = str) -> None:
+        """`scrub` masks secrets in what is kept: servers echo headers, the key among them."""
         self._path = path
+        self._scrub = scrub
         self._warned = False
 
     def get(self, key: str) -> JudgeReply | None:
@@ -50,7 +52,8 @@ class JudgeCacheFile:
         return _reply(row)
 
     def put(self, key: str, reply: JudgeReply) -> None:
-        row = (key, reply.text, reply.input_tokens, reply.output_tokens, reply.refused, time.time())
+        refused = None if reply.refused is None else self._scrub(reply.refused)
+        row = (key, self._scrub(reply.text), reply.input_tokens, reply.output_tokens, refused, time.time())
         with self._open() as database:
             if database is not None:
                 database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -124,4 +127,4 @@ def _reply(row: tuple[object, ...] | None) -> JudgeReply | None:
     text, input_tokens, output_tokens, refused = row
     if not (isinstance(text, str) and isinstance(input_tokens, int) and isinstance(output_tokens, int)):
         return None
-    return JudgeReply(text, input_tokens, output_tokens, refused if isinstance(refused, str) else None)
+    return JudgeReply(text, input_tokens, output_tokens, refused) if isinstance(refused, str | None) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -379,3 +380,23 @@ def test_runs_show_lists_the_scorings_and_shows_any_of_them(cli: Cli, store: Sto
     assert cli("runs", "show", "last", "--scoring", "7")[0] == 2
     assert cli("runs", "show", "last", "echo/a/1", "--scoring", "1")[0] == 2
     assert "1 later scorings" in cli("audit", "verify", "last")[1]
+
+
+def test_a_judge_that_says_our_key_leaves_it_in_no_file(
+    cli: Cli, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "an-opaque-key-of-a-judge"
+    monkeypatch.setenv("FUMEHOOD_JUDGE_API_KEY", key)
+    stored_run(store, write_pack(tmp_path, scenario("a", checks=[{"check": "task_completion"}])))
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        names = re.findall(r"^(c\d+-\w+): ", body["messages"][1]["content"], re.MULTILINE)
+        said = {"quote": "", "reason": f"your key is {key}", "verdict": "not_met"}
+        return {"criteria": [{"id": name, **said} for name in names]}
+
+    with OpenAIServer(answer=answer) as server:
+        assert cli("score", "last", "--judge", f"openai:m@{server.url}")[0] == 1
+        asked = len(server.requests)
+        assert cli("score", "last", "--judge", f"openai:m@{server.url}")[0] == 1
+        assert len(server.requests) == asked > 0, "what was kept is still a reply"
+    assert [path for path in store.root.rglob("*") if path.is_file() and key.encode() in path.read_bytes()] == []
