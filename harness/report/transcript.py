@@ -106,6 +106,20 @@ def _named(data: Mapping[str, Any]) -> str:
     return f"{code}{name}: {data.get('reason')}"
 
 
+def _file(data: Mapping[str, Any]) -> str:
+    left_out = f", not taken out: {data['left_out']}" if data.get("left_out") else ""
+    diff = f": {_json(data['diff'])}" if data.get("diff") else ""
+    return f"{data.get('change')} {data.get('path')}, {data.get('size')} bytes{left_out}{diff}"
+
+
+def _verify(data: Mapping[str, Any]) -> str:
+    if data.get("skipped"):
+        return f"not run: {data['skipped']}"
+    ended = "timed out" if data.get("timed_out") else f"exit code {data.get('exit_code')}"
+    said = "".join(f", {name}: {_json(data[name])}" for name in ("stdout", "stderr") if data.get(name))
+    return f"{_json(data.get('command'))} {ended}{said}"
+
+
 def _end(data: Mapping[str, Any]) -> str:
     return f"{data.get('end')}, blame {data.get('blame')}: {data.get('reason')}"
 
@@ -125,5 +139,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "stderr": _stderr,
     "violation": _named,
     "finding": _named,
+    "workspace": _file,
+    "verify": _verify,
     "end": _end,
 }

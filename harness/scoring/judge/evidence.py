@@ -70,6 +70,17 @@ def _observed(trial: Trial) -> Iterator[Piece]:
         yield Piece(ask.line, "question to the user", "", ask.content)
     for reply in trial.replies:
         yield Piece(reply.line, "reply of the user", "", reply.content)
+    for event in trial.events:
+        if event.kind == "workspace" and event.source == "observed":
+            yield Piece(event.line, "file left in the workspace", _shown(event.data.get("path")), _file(event.data))
+
+
+def _file(data: dict[str, Any]) -> str:
+    """What became of a file; no diff where it is not text or was not taken out."""
+    change = _shown(data.get("change"))
+    left_out = f"not taken out: {_shown(data.get('left_out'))}" if data.get("left_out") else ""
+    cut = "(cut)" if data.get("diff_cut") else ""
+    return "\n".join(part for part in (change, left_out, _shown(data.get("diff")), cut) if part)
 
 
 def _answer(trial: Trial) -> Iterator[Piece]:

@@ -19,6 +19,7 @@ from harness.scoring.judge.evidence import Piece, evidence_of
 from harness.scoring.judge.fences import show
 from harness.scoring.judge.judge import Judge
 from harness.scoring.score import examine_trial
+from harness.scoring.trial import view_trial
 from harness.testing.judge import KeywordJudge
 from tests.unit.scoring.journals import Book, scenario
 from tests.unit.scoring.journals import said as answered
@@ -145,3 +146,11 @@ async def test_the_keyword_judge_finds_words_and_nothing_else(criterion: str, ve
 async def test_the_keyword_judge_does_not_look_into_the_task() -> None:
     verdict = await settled(answered("blue"), asks("do it"))
     assert verdict.checks[0].status is Status.FAIL
+
+
+def test_a_judge_sees_what_was_left_in_the_workspace() -> None:
+    book = Book()
+    book.add("workspace", "observed", path="notes.txt", change="added", size=3, sha256="aa", diff="+kind words")
+    found = evidence_of(view_trial(book.answer("Done.").end(), scenario()))
+    (piece,) = (piece for piece in found.pieces if piece.kind.startswith("file"))
+    assert (piece.name, piece.text) == ("notes.txt", "added\n+kind words")

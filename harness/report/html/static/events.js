@@ -92,6 +92,25 @@ const KINDS = {
     title: d.allowed ? "Wrote outside scratch" : "Tried to write", class: d.allowed ? "warn" : "",
     beside: [named(d.path), say(el("span", { class: "muted" }), `${word(d.op)}, ${word(d.count)} times${d.errno ? `, errno ${word(d.errno)}` : ""}`)],
   }),
+  workspace: (d) => ({
+    title: "File left in the workspace",
+    beside: [named(d.path), badge(word(d.change) || "?", "soft"), say(el("span", { class: "muted" }), `${word(d.size)} bytes`)],
+    body: [
+      given(d.left_out) ? say(el("p", {}), `not taken out: ${word(d.left_out)}`) : null,
+      given(d.diff) ? block(d.diff) : null,
+      d.diff_cut ? el("p", { class: "cut-note" }, "the diff is cut") : null,
+    ],
+  }),
+  verify: (d) => ({
+    title: "Hidden tests",
+    beside: [given(d.skipped) ? badge("not run", "soft") : badge(d.timed_out ? "timed out" : `exit code ${word(d.exit_code)}`, d.exit_code === 0 && !d.timed_out ? "ok" : "bad")],
+    body: [
+      given(d.skipped) ? say(el("p", {}), word(d.skipped)) : null,
+      given(d.stdout) ? block(d.stdout) : null,
+      given(d.stderr) ? block(d.stderr) : null,
+      details("image, command, files taken and not taken", block(d)),
+    ],
+  }),
   connect: (d) => ({ title: "Tried to reach the network", class: "warn", beside: [named(d.address), say(el("span", { class: "muted" }), `${word(d.count)} times`)] }),
   violation: (d) => ({ title: "Violation", class: "loud", beside: [named(d.rule), d.name ? named(d.name) : ""], body: [say(el("p", {}), word(d.reason))] }),
   finding: (d) => ({ title: "Finding", class: "warn", beside: [named(d.code)], body: [say(el("p", {}), word(d.reason))] }),
