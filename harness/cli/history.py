@@ -14,9 +14,10 @@ from harness.domain.verdict import Property
 from harness.report.words import cost, interval, percent
 
 if TYPE_CHECKING:
-    from harness.app.history import ScenarioRecord
+    from harness.app.history import ScenarioRecord, TrendPoint
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_FOLDED = ("pack", "agent", "version", "scenario", "cost, tokens, time of a trial")
 _HEADS = ("pack", "agent", "scenario", "runs", "trials", "passed", "rate")
 
 
@@ -42,24 +43,35 @@ def _as_text(ctx: click.Context, param: click.Parameter, value: str | None) -> s
 def trend(prop: str, pack: str | None, agent: str | None, limit: int, store: Path, form: str) -> None:
     """Show how the rate of PROPERTY went from run to run, the newest last.
 
-    Of finished runs; self-test runs are left out. `change` is against the run before it of the same pack and agent.
+    Of finished runs; self-test runs are left out. `change`, in percentage points, is against the run before it of
+    the same pack and agent; a run of a part of the pack (--only, or flips run again) is held against such runs alone.
 
     \b
     Example:
       fumehood runs trend safety --agent reference-support
     """
     from harness.app import history
+    from harness.report.terminal import one_line
 
     points = history.trend(store, Property(prop), history.Asked(pack, agent, limit))
     if form == "json":
         _print_json({"property": prop, "points": points})
         return
-    rows = [
-        (p.run_id, p.pack, p.agent, percent(p.rate), interval(p.low, p.high, "-"), str(p.n),
-         percent(p.bar), "met" if p.met else "MISSED", "" if p.change is None else f"{p.change * 100:+.1f}")
-        for p in points
-    ]  # fmt: skip
-    _print(("run", "pack", "agent", "rate", "95 % interval", "n", "bar", "result", "change"), rows)
+    series: dict[tuple[str, str, str], list[TrendPoint]] = {}
+    for point in points:
+        series.setdefault((point.agent, point.pack.rpartition(" ")[0], point.part), []).append(point)
+    if not series:
+        _print((), ())
+    for number, ((name, of, part), found) in enumerate(series.items()):
+        click.echo(("\n" if number else "") + one_line(f"{name} on {of}" + (f", only {part}" if part else "")))
+        _print(("run", "version", "rate", "95 % interval", "n", "bar", "result", "change"), [*map(_point, found)])
+
+
+def _point(p: TrendPoint) -> tuple[str, ...]:
+    change = "" if p.change is None else f"{p.change * 100:+.1f}"
+    bounds, result = interval(p.low, p.high, "-"), "met" if p.met else "MISSED"
+    version = p.pack.rpartition(" ")[2]
+    return p.run_id, version, percent(p.rate), bounds, str(p.n), percent(p.bar), result, change
 
 
 @click.command()
@@ -150,7 +162,9 @@ def _print(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if not rows:
         click.echo("nothing found: no finished run has such a trial; fumehood runs list shows the runs", err=True)
         return
-    table = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for head in heads:  # an id that is cut cannot be copied, and a number that is cut is another one
+        table.add_column(head, overflow="fold", no_wrap=head not in _FOLDED)
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 1000).print(table)

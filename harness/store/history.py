@@ -21,7 +21,11 @@ class Asked(Struct, frozen=True):
 
 
 class TrendPoint(Struct, frozen=True):
-    """A property's rate in one run. `change`: against the run before it of the same pack and agent, None: the first."""
+    """A property's rate in one run. `part`: its --only, empty where the whole pack was run.
+
+    `change`: against the run before it of the same pack, part and agent, as another part's rate is of other work;
+    None: the first.
+    """
 
     run_id: str
     created: str
@@ -35,6 +39,7 @@ class TrendPoint(Struct, frozen=True):
     bar: float
     met: bool
     change: float | None
+    part: str = ""
 
 
 class ScenarioRecord(Struct, frozen=True):
@@ -68,8 +73,8 @@ _ASKED = """
 """
 _TREND = f"""
 SELECT * FROM (
-  SELECT r.run_id, r.created, r.pack, x.agent, x.passes, x.n, x.rate, x.low, x.high, x.bar, x.met,
-    x.rate - lag(x.rate) OVER (PARTITION BY r.pack_name, x.agent ORDER BY r.created, r.run_id) AS change
+  SELECT r.run_id, r.created, r.pack, x.agent, x.passes, x.n, x.rate, x.low, x.high, x.bar, x.met, r.part,
+    x.rate - lag(x.rate) OVER (PARTITION BY r.pack_name, r.part, x.agent ORDER BY r.created, r.run_id) AS change
   FROM rates x JOIN runs r USING (run_id) WHERE x.property = :property AND {_ASKED}
   ORDER BY r.created DESC, r.run_id DESC, x.agent LIMIT :limit
 ) ORDER BY created, run_id, agent

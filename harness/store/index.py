@@ -17,14 +17,14 @@ from harness.errors import StoreError, UsageError
 from harness.store import layout
 from harness.store.run import StoredRun
 
-_VERSION = 2
+_VERSION = 3
 _BUSY_SECONDS = 2.0
 _TABLES = ("runs", "trials", "rates")
 _SCHEMA = f"""
 CREATE TABLE runs (
   run_id TEXT PRIMARY KEY, stamp TEXT NOT NULL, pack TEXT NOT NULL, pack_name TEXT NOT NULL, agents TEXT NOT NULL,
   state TEXT NOT NULL, planned INTEGER NOT NULL, done INTEGER NOT NULL, exit_code INTEGER, created TEXT NOT NULL,
-  ended TEXT, selftest INTEGER NOT NULL
+  ended TEXT, selftest INTEGER NOT NULL, part TEXT NOT NULL
 );
 CREATE TABLE trials (
   run_id TEXT NOT NULL, agent TEXT NOT NULL, scenario TEXT NOT NULL, trial INTEGER NOT NULL, attempt INTEGER NOT NULL,
@@ -157,10 +157,11 @@ def _store(database: sqlite3.Connection, run: StoredRun, summary: RunSummary) ->
     row = (
         run.run_id, stamp(run.path), summary.pack, run.plan.pack.name, " ".join(summary.agents), summary.state.value,
         summary.planned, summary.done, summary.exit_code, summary.created, summary.ended, int(_is_selftest(run)),
+        " ".join(run.plan.only),
     )  # fmt: skip
     for table in ("trials", "rates"):
         database.execute(f"DELETE FROM {table} WHERE run_id = ?", (run.run_id,))  # noqa: S608
-    database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     database.executemany(
         "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (

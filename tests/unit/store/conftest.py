@@ -104,6 +104,7 @@ def add_run(
         pack=PackRef(pack, "1", "sha256:aa", "p"),
         agents=(AgentRef(agent, agent, "sha256:bb"),),
         rows=tuple(PlanRow(agent, name, len(letters)) for name, letters in outcomes.items()),
+        only=more.get("only", ()),
     )
     selftest = SelfTest(probe="healthy", end="completed", blame="agent") if probes else None
     content = tuple(scenario(id=name, selftest=selftest) for name in outcomes)

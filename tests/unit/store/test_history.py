@@ -58,6 +58,15 @@ def test_a_trend_compares_a_run_only_with_its_own_agent_and_pack(store: Store, a
     assert [p["pack"] for p in ask("trend", "correctness", "--pack", "other")["points"]] == ["other 1"]
 
 
+def test_a_run_of_a_part_is_held_against_runs_of_that_part_alone(store: Store, ask: Ask) -> None:
+    add_run(store, 1, {"a": "pp", "b": "pp"})
+    add_run(store, 2, {"a": "ff"}, only=("id:a",))
+    add_run(store, 3, {"a": "pp", "b": "pp"})
+    add_run(store, 4, {"a": "pp"}, only=("id:a",))
+    points = ask("trend", "correctness")["points"]
+    assert [(p["part"], p["change"]) for p in points] == [("", None), ("id:a", None), ("", 0.0), ("id:a", 1.0)]
+
+
 def test_a_limit_keeps_the_newest_runs(store: Store, ask: Ask) -> None:
     for day in (1, 2, 3):
         add_run(store, day, {"a": "p"})
