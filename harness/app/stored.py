@@ -15,7 +15,7 @@ from harness.app.scored import yardstick
 from harness.domain.events import Event
 from harness.domain.ids import TrialKey
 from harness.domain.run import RunPlan, RunState, RunSummary
-from harness.domain.verdict import RunVerdict
+from harness.domain.verdict import CheckVerdict, RunVerdict
 from harness.errors import UsageError
 from harness.report.view import RunView, build_view
 from harness.store.run import StoredRun
@@ -147,8 +147,16 @@ def _scenarios(run: StoredRun, number: int) -> tuple[ScenarioRow, ...]:
     return tuple(rows[where] for where in sorted(rows))
 
 
-def transcript(root: Path, ref: str, trial: str) -> tuple[str, Iterator[Event]]:
-    """The run's id, and the events of a trial given as `agent/scenario/n`; UsageError where it is not there.
+class Transcript(Struct, frozen=True):
+    """What happened in a trial, and what its checks say by the newest scoring: none where it has no verdict."""
+
+    run_id: str
+    events: Iterator[Event]
+    checks: tuple[CheckVerdict, ...]
+
+
+def transcript(root: Path, ref: str, trial: str) -> Transcript:
+    """Of a trial given as `agent/scenario/n`; UsageError where it is not there.
 
     The events raise AuditMismatch where the journal is cut off or changed, after all that is whole.
     """
@@ -161,4 +169,5 @@ def transcript(root: Path, ref: str, trial: str) -> tuple[str, Iterator[Event]]:
         raise UsageError(f"run {run.run_id} has no trial {trial[:200]!r}", remedy)
     if not run.journal(key).is_file():
         raise UsageError(f"trial {key} of run {run.run_id} has not been run yet", "fumehood run --resume RUN runs it")
-    return run.run_id, run.events(key)
+    verdict = next((one for one in run.scores() if one.key == key), None)
+    return Transcript(run.run_id, run.events(key), verdict.checks if verdict is not None else ())

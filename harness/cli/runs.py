@@ -17,8 +17,7 @@ from harness.cli.trajectory import trajectory
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harness.app.stored import ShownRun
-    from harness.domain.events import Event
+    from harness.app.stored import ShownRun, Transcript
     from harness.domain.run import RunSummary
 
 _COLUMNS = ("run", "pack", "agents", "done", "passed", "result")
@@ -77,7 +76,7 @@ def list_(store: Path, form: str) -> None:
 @STORE
 @FORMAT
 def show(run: str, trial: str | None, scoring: int | None, store: Path, form: str) -> None:
-    """Show what RUN came to; with AGENT/SCENARIO/N, the transcript of that trial.
+    """Show what RUN came to; with AGENT/SCENARIO/N, the transcript of that trial and what its checks say.
 
     RUN is an id, the beginning of one, or `last`. In a transcript, `observed` is what crossed the boundary
     and `reported` what the agent only says.
@@ -93,11 +92,11 @@ def show(run: str, trial: str | None, scoring: int | None, store: Path, form: st
     if trial is not None:
         if scoring is not None:
             raise click.UsageError("a transcript is what happened, whatever the scoring: leave --scoring out")
-        run_id, events = stored.transcript(store, run, trial)
+        found = stored.transcript(store, run, trial)
         if form == "json":
-            _print_events_json(run_id, trial, events)
+            _print_events_json(found, trial)
         else:
-            _print_events(events)
+            _print_events(found)
         return
     shown = stored.show(store, run, scoring)
     if form == "json":
@@ -150,19 +149,21 @@ def _print_scorings(shown: ShownRun) -> None:
     _print_table(table)
 
 
-def _print_events(events: Iterator[Event]) -> None:
+def _print_events(found: Transcript) -> None:
     import sys
 
     from rich.console import Console
 
-    from harness.report.transcript import transcript_line
+    from harness.report.transcript import check_lines, transcript_line
 
     console = Console(file=sys.stdout)
-    for event in events:
+    for event in found.events:
         console.print(transcript_line(event), soft_wrap=True, highlight=False)
+    for line in check_lines(found.checks):
+        console.print(line, soft_wrap=True, highlight=False)
 
 
-def _print_events_json(run_id: str, trial: str, events: Iterator[Event]) -> None:
+def _print_events_json(found: Transcript, trial: str) -> None:
     """One document also where the journal breaks off: then `problem` says where, and the exit code is 1."""
     from harness.errors import AuditMismatch
 
@@ -170,12 +171,17 @@ def _print_events_json(run_id: str, trial: str, events: Iterator[Event]) -> None
 
     def rows() -> Iterator[Any]:
         try:
-            yield from (_plain(event) for event in events)
+            yield from (_plain(event) for event in found.events)
         except AuditMismatch as error:
             broken.append(error)
 
-    opening = f'{{"run": {json.dumps(run_id)}, "trial": {json.dumps(trial)}, "events": ['
-    _print_json_list(opening, rows(), lambda: f'], "problem": {json.dumps(str(broken[0]) if broken else None)}}}')
+    opening = f'{{"run": {json.dumps(found.run_id)}, "trial": {json.dumps(trial)}, "events": ['
+    checks = json.dumps(_plain(found.checks))
+    _print_json_list(
+        opening,
+        rows(),
+        lambda: f'], "checks": {checks}, "problem": {json.dumps(str(broken[0]) if broken else None)}}}',
+    )
     if broken:
         raise broken[0]
 

@@ -72,7 +72,7 @@ def _families(view: RunView) -> Iterator[list[str]]:
 def _use(view: RunView) -> Iterator[list[str]]:
     verdict = view.verdict
     if verdict.use or verdict.judge:
-        yield ["### Use"]
+        yield ["### Usage"]
     if verdict.use:
         rows = [
             (cell(row.agent), str(row.trials), f"{row.wall_ms_mean / 1000:.2f}", f"{row.wall_ms_max / 1000:.2f}",

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
 
 from harness.domain.events import Event
+from harness.domain.verdict import CheckVerdict, CriterionVerdict, Status
 from harness.report.terminal import one_line
+from harness.report.words import gravity, votes
 
 _LIMIT = 400
 _STYLES = {"observed": "bold", "reported": "italic", "harness": "dim"}
+_FIRST = {
+    Status.FAIL: "bold red",
+    Status.NOT_SCORED: "yellow",
+    Status.PASS: "green",
+    Status.NOT_APPLICABLE: "dim",
+}
 _LOUD = {"violation": "bold red", "finding": "yellow"}
 
 
@@ -24,6 +32,28 @@ def transcript_line(event: Event) -> Text:
     line.append(f"{event.source:<9}", style=_STYLES.get(event.source, ""))
     line.append(f"{one_line(event.kind, 20):<13} ", style=_LOUD.get(event.kind, "cyan"))
     return line.append(_cut(what), style=_LOUD.get(event.kind, ""))
+
+
+def check_lines(checks: Sequence[CheckVerdict]) -> Iterator[Text]:
+    """What each check says, the gravest that did not pass first, with the numbers of the lines above it rests on."""
+    if not checks:
+        return
+    yield Text("\nChecks", style="bold")
+    for check in sorted(checks, key=lambda one: (list(_FIRST).index(one.status), gravity(one.severity))):
+        word = check.status.replace("_", " ")
+        head = f"{check.check} ({check.severity}, {check.property})"
+        lines = f" [{'line' if len(check.evidence) == 1 else 'lines'} {', '.join(map(str, check.evidence))}]"
+        line = Text(f"  {word:<15}", style=_FIRST[check.status], no_wrap=True)
+        yield line.append(f"{one_line(head)}: {_cut(check.reason)}{lines if check.evidence else ''}", style="")
+        for one in check.judged.criteria if check.judged is not None else ():
+            yield Text(f"{'':17}{_criterion(one)}", no_wrap=True)
+
+
+def _criterion(one: CriterionVerdict) -> str:
+    word = {True: "met", False: "not met", None: "no majority"}[one.met]
+    where = f'; "{_cut(one.quote)}" in {f"line {one.line}" if one.line else "the task"}' if one.quote else ""
+    said = votes(one.yes, one.no, one.unclear, one.unread)
+    return f"{word} ({said}): {_cut(one.criterion)}{where}"
 
 
 def _cut(text: str) -> str:

@@ -162,7 +162,7 @@ def test_a_transcript_is_one_inert_line_an_event_with_its_source(cli: Cli, store
     code, out, _ = cli("runs", "show", "last", "good/case-0/1")
     lines = out.splitlines()
     assert code == 0
-    assert len(lines) == len(EVENTS)
+    assert lines[len(EVENTS) : len(EVENTS) + 2] == ["", "Checks"]
     assert not set("\x1b\x07\u202e\r") & set(out)
     assert lines[1].split()[:4] == ["2", "1.234s", "observed", "tool_call"]
     assert "denied" in lines[1]
@@ -181,6 +181,7 @@ def test_a_transcript_as_json_is_one_document_with_everything(cli: Cli, store: S
     assert out.isascii()
     assert document["problem"] is None
     assert [(e["kind"], e["source"], e["data"]) for e in document["events"]] == EVENTS
+    assert [c["status"] for c in document["checks"]] == ["pass"]
 
 
 def test_a_cut_off_transcript_shows_what_there_is_and_exits_1(cli: Cli, make_run: MakeRun) -> None:
