@@ -52,7 +52,12 @@ class Page:
         for index, name in enumerate(columns):
             # Names fold when they must; numbers never do, or a rate could be misread.
             number = index in right
-            table.add_column(self._text(one_line(name, _SHORT)), justify="right" if number else "left", no_wrap=number, overflow="fold")
+            table.add_column(
+                self._text(one_line(name, _SHORT)),
+                justify="right" if number else "left",
+                no_wrap=number,
+                overflow="fold",
+            )
         for index, row in enumerate(rows):
             style = styles[index] if index < len(styles) else ""
             table.add_row(*(self._text(one_line(cell, REASON_LIMIT)) for cell in row), style=style)
