@@ -55,6 +55,10 @@ async def _execute(request: CalibrateRequest, console: Console) -> Calibration:
         return await calibrate(questions, judge, spec.ref.model)
 
 
+WORKERS = 32
+"""Labels under way at once: the judge itself bounds the calls, this what is kept of the rest."""
+
+
 async def calibrate(questions: Sequence[Question], judge: Judge, model: str) -> Calibration:
     """Every question weighed, at once as far as the judge allows; what fails is *not scored*."""
     weighed: dict[int, Weighed | str] = {}
@@ -65,9 +69,15 @@ async def calibrate(questions: Sequence[Question], judge: Judge, model: str) -> 
         except Exception as error:
             weighed[at] = _why(error)
 
+    numbered = iter(enumerate(questions))
+
+    async def weigh_each() -> None:
+        for at, question in numbered:
+            await weigh(at, question)
+
     async with anyio.create_task_group() as tasks:
-        for at, question in enumerate(questions):
-            tasks.start_soon(weigh, at, question)
+        for _ in range(WORKERS):
+            tasks.start_soon(weigh_each)
     use = JudgeUse()
     for one in weighed.values():
         use = use if isinstance(one, str) else judging(use, one.judgement)

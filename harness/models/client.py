@@ -23,7 +23,7 @@ def open_client(base_url: str, key: str, http: BoundedClient, retries: int) -> o
     """The client; works on asyncio and trio. An empty URL is openai's own default, OPENAI_BASE_URL included."""
     import openai
 
-    return openai.AsyncOpenAI(
+    client = openai.AsyncOpenAI(
         api_key=key or _NO_KEY,
         admin_api_key="",  # else openai takes one from the environment and sends it where no other key is
         base_url=base_url or None,
@@ -31,6 +31,11 @@ def open_client(base_url: str, key: str, http: BoundedClient, retries: int) -> o
         max_retries=retries,
         http_client=http,
     )
+    if base_url:
+        # what the environment says of an account with OpenAI is for OpenAI alone
+        client.organization = client.project = None
+        client._custom_headers = {}
+    return client
 
 
 def checked_key(key: str, own: Words) -> str:

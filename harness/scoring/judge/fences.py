@@ -21,7 +21,7 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn")
 _TAGS = "s|bos|eos|unk|pad|human|user|assistant|system|think|tool_calls?|tool_responses?|(?:start|end)_of_\\w+"
 _MARKS = "INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS"
 _TEMPLATE = re.compile(
-    rf"<(?=[|｜]|/?(?:{_TAGS})>|<?/?SYS>>)|[|｜](?=>)|\[(?=/?(?:{_MARKS})\])",
+    rf"<(?=[|｜]|/?(?:{_TAGS})>|<?/?SYS>>)|[|｜](?=[>\]])|\[(?=[|｜]|/?(?:{_MARKS})\])",
     re.IGNORECASE,
 )
 """The first character of what a local model's tokenizer or template takes for the end of a turn."""

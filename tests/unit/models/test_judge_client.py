@@ -421,3 +421,15 @@ def test_the_page_on_judges_tells_every_setting_and_its_default() -> None:
         name: "none" if value is None else f"{value:g}"
         for name, value in msgspec.structs.asdict(JudgeSettings()).items()
     }
+
+
+async def test_what_the_environment_says_of_an_account_with_openai_goes_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-of-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Secret: of-mine")
+    with OpenAIServer(says("yes")) as server:
+        async with asked_at(server.url) as judge:
+            await judge.ask(PROMPT)
+    assert "of-mine" not in str(dict(server.requests[0].headers))
