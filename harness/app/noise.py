@@ -72,16 +72,15 @@ def _path(store: Path, pack: str, agent: str) -> Path:
 
 
 def _read(path: Path, pack: str, agent: str) -> KeptFloor | None:
+    why: object = "it is of another pack or agent, or counts what cannot be"
     try:
         kept = msgspec.json.decode(path.read_bytes(), type=KeptFloor)
-        if (kept.pack, kept.agent) != (pack, agent) or not 0 <= kept.floor.flips <= kept.floor.pairs <= MAX_PAIRS:
-            raise msgspec.ValidationError("it is of another pack or agent, or counts what cannot be")
-        return kept
+        if (kept.pack, kept.agent) == (pack, agent) and 0 <= kept.floor.flips <= kept.floor.pairs <= MAX_PAIRS:
+            return kept
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"{path} is no noise floor: {error}", "remove it, and measure again: fumehood noise"
-        ) from error
+        why = error
+    raise StoreError(f"{path} is no noise floor: {why}", "remove it, and measure again: fumehood noise")
