@@ -123,8 +123,11 @@ async def _pin(engine: Engine, agents: Sequence[Wanted], say: Callable[[str], No
             image = msgspec.structs.replace(await engine.inspect(ident), ref=called)
         except (FrictionError, PackError) as error:
             end = End(error.code) if error.code in {e.value for e in End} else End.IMAGE_INVALID
-            ref = msgspec.structs.replace(ref, friction=_told(error), friction_end=end.value)
-            say(f"agent {ref.name} cannot be run: {_told(error)}")
+            told = _told(error)
+            if end is End.IMAGE_MISSING and one.given:  # a folder's name, mistyped, is an image's name too
+                told += f"; and there is no folder {one.given}"
+            ref = msgspec.structs.replace(ref, friction=told, friction_end=end.value)
+            say(f"agent {ref.name} cannot be run: {told}")
         else:
             ref = msgspec.structs.replace(ref, image=image.ref, digest=image.digest, friction=None, friction_end=None)
             found[ref.name] = image

@@ -52,6 +52,14 @@ async def test_an_agent_that_is_gone_is_kept_with_its_friction_and_costs_no_othe
     assert list(fleet.images) == ["good"]
 
 
+async def test_a_folder_mistyped_is_told_to_be_none() -> None:
+    said: list[str] = []
+    async with anyio.create_task_group() as tasks:
+        fleet = await gather(MemoryEngine(tasks, {}), wanted(["desk/agnt"], None), said.append)
+    assert (fleet.agents[0].friction or "").endswith("; and there is no folder desk/agnt")
+    assert said == [f"agent agnt cannot be run: {fleet.agents[0].friction}"]
+
+
 def test_a_name_of_ours_is_found_from_anywhere_and_a_users_own_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
