@@ -28,7 +28,13 @@ class Refused extends Error {
 /** Listen on loopback and name the gateway in the environment; resolves when it can be reached. */
 async function lend(channel) {
   const server = http.createServer((request, response) => serve(channel, request, response));
-  await listen(server, PORT).catch(() => listen(server, 0)); // taken
+  server.keepAliveTimeout = 0; // a client may keep its connection as long as it likes
+  try {
+    await listen(server, PORT).catch(() => listen(server, 0)); // taken
+  } catch (error) {
+    console.error(`fumehood-agent: no gateway: ${error.message}`);
+    return;
+  }
   server.unref();
   const root = `http://127.0.0.1:${server.address().port}`;
   const roots = ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "AZURE_OPENAI_ENDPOINT", "LITELLM_PROXY_API_BASE"];
@@ -51,7 +57,7 @@ function listen(server, port) {
 
 /** One request of the agent's. */
 async function serve(channel, request, response) {
-  const path = new URL(request.url, "http://x").pathname.replace(/\/+$/, "");
+  const path = request.url.split("?")[0].replace(/\/+$/, "");
   const api = APIS.find((name) => path.endsWith(`/${name}`)) ?? "";
   response.on("error", () => {}); // the agent hung up
   try {
@@ -106,7 +112,7 @@ function readJson(body) {
   let level = [value];
   for (let depth = 0; level.length; depth++) {
     if (depth > MAX_DEPTH) throw new SyntaxError(`arrays and objects nested deeper than ${MAX_DEPTH}`);
-    if (level.some((part) => Math.abs(part) === Infinity)) throw new SyntaxError("a number that is too large");
+    if (level.some((part) => typeof part === "number" && !Number.isFinite(part))) throw new SyntaxError("a number that is too large");
     level = level.flatMap((part) => (part !== null && typeof part === "object" ? Object.values(part) : []));
   }
   return value;

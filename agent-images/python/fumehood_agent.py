@@ -333,14 +333,25 @@ def serve(channel, handler, about):
     leave(0)
 
 
+def listen(port):
+    """A listening socket on loopback; None where the port is taken."""
+    try:
+        return socket.create_server(("127.0.0.1", port), backlog=128)
+    except OSError:
+        if port:
+            return None
+        raise
+
+
 def lend(channel):
     """Listen on loopback for the gateway and name it in the environment; the gateway itself waits for the first client."""
     if importlib.util.find_spec(GATEWAY) is None:
         return
     try:
-        listener = socket.create_server(("127.0.0.1", GATEWAY_PORT), backlog=128)
-    except OSError:  # taken
-        listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        listener = listen(GATEWAY_PORT) or listen(0)
+    except OSError as error:
+        print("fumehood_agent: no gateway: %s" % error, file=sys.stderr)
+        return
     root = "http://127.0.0.1:%d" % listener.getsockname()[1]
     for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
         os.environ[name] = root + "/v1"

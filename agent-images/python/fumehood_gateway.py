@@ -34,6 +34,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection of the agent's. `self.server` is the channel to the harness."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         """Nothing: what the agent asks is on record at the harness."""

@@ -24,11 +24,11 @@ ROUTES = {
 
 
 def test_a_request_crosses_as_it_is_with_its_api_named_and_so_does_the_answer(kind: str, tmp_path: Path) -> None:
-    code = f"body = {{'model': 'm', 'messages': ['€🙂', 1.5, None]}}\nsay([ask(path, body) for path in {list(ROUTES)}])"
+    body = {"model": "m", "messages": ["€🙂", "1e999", 1.5, None]}
+    code = f"body = {body!r}\nsay([ask(path, body) for path in {list(ROUTES)}])"
     answer = {"id": "x", "object": "whatever", "n": [1, 2.5, "é\u2028", None, {"a": True}]}
     heard, said = run(kind, tmp_path, code, models(lambda _: {"response": answer}))
     assert [(status, body) for status, body, _ in heard] == [(200, answer)] * len(ROUTES)
-    body = {"model": "m", "messages": ["€🙂", 1.5, None]}
     assert [call.request for call in said.of(ModelCall)] == [{**body, "api": api} for api in ROUTES.values()]
     assert not any(call.stream for call in said.of(ModelCall))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.app.images import build
 from harness.store.run import StoredRun
 from tests.e2e.rig import events, fumehood, last, write_pack
 
@@ -47,7 +48,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
     ]
     pack = write_pack(folder, *scenarios, tools=tools)
     limits = ("--limit", "startup_ms=60000", "--limit", "idle_ms=60000", "--limit", "wall_ms=120000")
-    fumehood("run", pack, "--agent", SDKS, "--store", folder / "store", "--jobs", 2, *limits)
+    image, _ = build(SDKS)
+    fumehood("run", pack, "--agent", image, "--store", folder / "store", "--jobs", 2, *limits)
     return last(folder / "store")
 
 
