@@ -156,7 +156,7 @@ def _missing(error):
     if type(error).__name__ == "OperationalError" and "sqlite3" in _tried and "open" in str(error):
         where = os.path.abspath(os.fsdecode(_tried["sqlite3"][0]))
         return "needs the database %s, or its folder under `writable`" % where
-    if isinstance(error, KeyError) and _raised_in(error) == os.__file__:
+    if isinstance(error, KeyError) and _raised_in(error) is type(os.environ).__getitem__.__code__:
         return "needs the environment variable %s: name it under `env`" % error.args[0]
     if isinstance(error, EOFError):
         return "asks for input while it is loaded, when there is nobody to answer: ask during the task"
@@ -179,4 +179,4 @@ def _raised_in(error):
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    return place.tb_frame.f_code.co_filename if place is not None else ""
+    return place.tb_frame.f_code if place is not None else None

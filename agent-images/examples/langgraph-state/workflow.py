@@ -1,0 +1,29 @@
+from typing import TypedDict
+
+from langchain_openai import ChatOpenAI
+from langgraph.graph import END, START, StateGraph
+
+
+class Desk(TypedDict):
+    question: str
+    attempts: int
+    answer: str
+
+
+llm = ChatOpenAI(model="gpt-4o-mini")
+
+
+def answer(state: Desk) -> dict:
+    said = llm.invoke(state["question"])
+    return {"answer": said.content, "attempts": state["attempts"] + 1}
+
+
+def enough(state: Desk) -> str:
+    return END if state["answer"] or state["attempts"] >= 3 else "answer"
+
+
+builder = StateGraph(Desk)
+builder.add_node("answer", answer)
+builder.add_edge(START, "answer")
+builder.add_conditional_edges("answer", enough, ["answer", END])
+app = builder.compile()

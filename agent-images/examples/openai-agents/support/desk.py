@@ -1,0 +1,3 @@
+from agents import Agent
+
+agent = Agent(name="Support desk", instructions="Answer in one sentence.", model="gpt-4o-mini")
