@@ -121,7 +121,8 @@ def _differences(base: Header, candidate: Header, agents: Mapping[str, str]) -> 
     yield from _differ("harness version", base.harness, candidate.harness)
     yield from _fields("judge", base.judge and base.judge.ref, candidate.judge and candidate.judge.ref)
     yield from _fields("judge", base.judge and base.judge.settings, candidate.judge and candidate.judge.settings)
-    yield from _differ("judged by", "; ".join(base.judged_by), "; ".join(candidate.judged_by))
+    asked = ["; ".join(side.judged_by) or "nobody was asked" for side in (base, candidate)]
+    yield from _differ("judged by", *asked)
     yield from _differ("seed", base.seed, candidate.seed)
     yield from _differ("scenarios chosen (--only)", " ".join(base.only), " ".join(candidate.only))
     yield from _differ("held-out scenarios", base.holdout, candidate.holdout)

@@ -245,12 +245,12 @@ def _change(delta: Delta) -> str:
 
 def _tools(page: Page, changes: Sequence[ToolChange], most: int) -> None:
     rows = [
-        (t.agent, t.scenario, f"{t.paths}/{t.pairs}", str(t.reordered), " ".join(t.added), " ".join(t.removed),
+        (t.agent, t.scenario, f"{t.paths} of {t.pairs}", str(t.reordered),
          ", ".join(f"{name} {before}->{after}" for name, before, after in t.counts))
         for t in changes[:most]
     ]  # fmt: skip
     if rows:
-        columns = ("agent", "scenario", "paths", "reordered", "added", "removed", "calls")
+        columns = ("agent", "scenario", "trials", "order only", "calls (before->now)")
         page.table("Tool use that changed", columns, rows, right=(2, 3))
     if len(changes) > most:
         page.line(f"and {len(changes) - most} more scenarios; --all lists them", indent=2)
