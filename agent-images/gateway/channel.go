@@ -235,6 +235,13 @@ func (c *channel) listen() {
 	}
 }
 
+// over is true once the task is cancelled, or the harness gone.
+func (c *channel) over() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.closed
+}
+
 func (c *channel) close() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -156,8 +156,11 @@ func setDefault(name, value string) {
 	}
 }
 
-// finish sends the trajectory; a failure where it would not fit the cap.
+// finish sends the trajectory, unless nobody waits for it; a failure where it would not fit the cap.
 func (c *channel) finish(answer object) {
+	if c.over() {
+		return
+	}
 	answer["type"] = "trajectory"
 	if err := c.send(answer); err != nil {
 		fmt.Fprintln(os.Stderr, "fumehood-gateway:", err)

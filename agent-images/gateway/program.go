@@ -32,6 +32,7 @@ type program struct {
 	out     tail
 	mutex   sync.Mutex // guards what follows
 	ended   chan struct{}
+	stopped bool
 	failure error
 }
 
@@ -46,6 +47,9 @@ func newProgram(how policy) *program {
 func (p *program) start() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	if p.stopped {
+		return errCancelled
+	}
 	stdin, task, err1 := os.Pipe()
 	printed, stdout, err2 := os.Pipe()
 	if err1 != nil || err2 != nil {
@@ -85,6 +89,7 @@ func (p *program) start() error {
 func (p *program) stop() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	p.stopped = true
 	if p.ended == nil {
 		return
 	}
