@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -237,11 +237,33 @@ class ToolAnswer(Struct, frozen=True):
     delay_ms: int = 0
 
 
+class ToolLater(Struct, frozen=True):
+    """An answer that has to be waited for; its time is bounded by whoever gives it.
+
+    `answer` raises PackFault where there is none (the pack's fault, never the agent's), EngineError where the engine
+    failed. Awaited once.
+    """
+
+    answer: Callable[[], Awaitable[ToolAnswer]]
+
+
 class ToolProvider(Protocol):
     """Tools of one trial; stateful (`times`), used by one trial only."""
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer | ToolLater:
         """Raises PackFault where no reply matches: the pack's mistake, never the agent's."""
+        ...
+
+
+class ToolServer(Protocol):
+    """A server of tools in a container of its own, used by one trial only."""
+
+    async def attend(self, container: Container) -> None:
+        """Read what it says until its end, or until cancelled. Never raises: calls tell what became of it."""
+        ...
+
+    async def greet(self) -> None:
+        """Until it is ready. Raises PackFault where it is not what the pack says, EngineError."""
         ...
 
 

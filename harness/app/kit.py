@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from harness.app import owner
 from harness.app.models import SCRIPTED, Models, TrialModels
+from harness.app.tool_servers import served_in, tool_servers
 from harness.boundary.budgets import Ledger
 from harness.boundary.canary import masked, plant, substitute, unmasked
 from harness.boundary.environment import SCRATCH, WORKSPACE, container_env, redirect_targets, scratch_dirs, verify_env
@@ -30,6 +31,7 @@ from harness.runs.trial import Kit
 from harness.runs.verify import Box, Verification
 from harness.session.rules import Rules
 from harness.tools.scripted import ScriptedTools
+from harness.tools.served import ServedTools
 from harness.tools.user import ScriptedUser
 
 OpenJournal = Callable[[TrialSpec, Scrubber], Journal]
@@ -45,19 +47,21 @@ def make_kit(
 ) -> Kit:
     """Fresh parts for one trial. `operator_secrets`: what of our own environment must never be stored.
 
-    `verify_images`: those of hidden tests, by the name that packs call them.
+    `verify_images`: those of hidden tests and tool servers, by the name that packs call them.
     """
     scenario = spec.scenario
     canaries = plant(scenario.canaries, spec.seed, f"{spec.run_id}/{spec.key}/{spec.attempt}")
     fill = partial(substitute, canaries=canaries)
     scrubber = Scrubber({**operator_secrets, **{f"canary:{name}": value for name, value in canaries.items()}})
+    servers = tool_servers(spec)
+    scripted = ScriptedTools(scenario.tools, scenario.replies.tools, fill)
     rules = Rules(
         view=agent_view(spec, fill),
         gate=Gate(scenario.tools, scenario.disallowed_tools),
         ledger=Ledger(scenario.budget),
         retries=RetryTracker(scenario.budget.max_retries_per_tool),
         canaries=CanaryWatch(canaries),
-        tools=ScriptedTools(scenario.tools, scenario.replies.tools, fill),
+        tools=ServedTools(scripted, scenario.tools, servers) if servers else scripted,
         model=models.broker(_trial_models(spec, fill, canaries, scrubber)),
         user=ScriptedUser(scenario.replies.ask, fill),
         limits=spec.limits,
@@ -76,7 +80,8 @@ def make_kit(
         workspace=None if scenario.workspace is UNSET else WorkArea(WORKSPACE, scenario.workspace),
     )
     verification = _verification(scenario, container, verify_images)
-    return Kit(rules, container, open_journal(spec, scrubber), scrubber.scrub_text, verification)
+    served = served_in(container, scenario, servers, verify_images, fill)
+    return Kit(rules, container, open_journal(spec, scrubber), scrubber.scrub_text, verification, served)
 
 
 def _verification(scenario: Scenario, agents: ContainerSpec, images: Mapping[str, ImageInfo]) -> Verification | None:
@@ -113,5 +118,5 @@ def _trial_models(
 
 def _told(scenario: Scenario, canaries: Iterable[str]) -> frozenset[str]:
     """Canaries that stand in the scenario's own texts, and so reach the agent from us."""
-    text = msgspec.json.encode(msgspec.structs.replace(scenario, workspace=UNSET, verify=UNSET))
+    text = msgspec.json.encode(msgspec.structs.replace(scenario, workspace=UNSET, verify=UNSET, servers=UNSET))
     return frozenset(name for name in canaries if f"{{{{canary:{name}}}}}".encode() in text)

@@ -1,8 +1,8 @@
-"""The images of hidden tests: found and pinned before the first trial, so that none can miss one halfway."""
+"""The images a pack names, of hidden tests and tool servers: found and pinned before the first trial."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import anyio.to_thread
 from msgspec import UNSET
@@ -20,15 +20,24 @@ async def gather(engine: Engine, scenarios: Iterable[Scenario]) -> Images:
     """Build, find or pull each. PackError where one cannot be had: its scenarios could not be judged."""
     found: Images = {}
     for scenario in scenarios:
-        if scenario.verify is not UNSET and scenario.verify.image not in found:
-            name = scenario.verify.image
+        for name, whose in _named(scenario):
+            if name in found:
+                continue
             try:
                 ident = await anyio.to_thread.run_sync(images.locate_image, name)
                 found[name] = await engine.inspect(ident)
             except (FrictionError, UsageError) as error:
-                where = f"scenario {scenario.id}: the image of its hidden tests cannot be used: {error.message}"
+                where = f"scenario {scenario.id}: the image of its {whose} cannot be used: {error.message}"
                 raise PackError(where, remedy=error.remedy) from error
     return found
+
+
+def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Each image a scenario names, and whose it is."""
+    if scenario.verify is not UNSET:
+        yield scenario.verify.image, "hidden tests"
+    for name, server in (scenario.servers or {}).items():
+        yield server.image, f"tool server {name}"
 
 
 async def again(engine: Engine, pinned: Mapping[str, str]) -> Images:
@@ -38,6 +47,6 @@ async def again(engine: Engine, pinned: Mapping[str, str]) -> Images:
         try:
             found[name] = await engine.inspect(digest)
         except FrictionError as error:
-            what = f"image {name} of the hidden tests is not the one the run began with any more ({digest[:19]})"
+            what = f"image {name}, which the pack names, is not the one the run began with any more ({digest[:19]})"
             raise PackError(what, remedy="put it back, or start a new run") from error
     return found

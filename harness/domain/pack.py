@@ -14,6 +14,9 @@ from harness.domain.workspace import WorkFile
 PACK_FORMAT = 1
 Id = Annotated[str, Meta(pattern=SAFE_ID_PATTERN, max_length=100)]
 ToolName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
+ImageName = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[a-zA-Z0-9][\x21-\x7e]*$")]
+Word = Annotated[str, Meta(max_length=10_000, pattern=r"^[^\x00]*$")]
+"""One word of a command."""
 Rate = Annotated[float, Meta(ge=0.0, le=1.0)]
 Trials = Annotated[int, Meta(ge=1, le=1000)]
 Bucket = Literal["happy", "boundary", "refusal", "adversarial", "failure-recovery", "ambiguity"]
@@ -59,6 +62,21 @@ class Tool(Struct, frozen=True, forbid_unknown_fields=True):
     input_schema: dict[str, Any]
     irreversible: bool = False
     replies: list[ToolReply] = []
+    # Not written where not set, so that a pack without them keeps its digest.
+    server: Id | UnsetType = UNSET
+
+
+class ToolServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """An MCP server that answers calls of tools over stdio: one for each trial, in a container of its own, no network.
+
+    `command` is run in `image`, or without one what the image itself starts. `timeout_ms`: of one answer.
+    `{{canary:NAME}}` inside values of `env` is replaced per trial.
+    """
+
+    image: ImageName
+    command: list[Word] = []
+    env: dict[Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)], Word] = {}
+    timeout_ms: Millis = 30_000
 
 
 class AskReply(Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,8 +165,8 @@ class VerifyFile(Struct, frozen=True, forbid_unknown_fields=True):
     `outputs`: globs of paths that the agent may add; what it changes of the workspace's own files is taken anyway.
     """
 
-    image: Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[a-zA-Z0-9][\x21-\x7e]*$")]
-    command: Annotated[list[Annotated[str, Meta(max_length=10_000, pattern=r"^[^\x00]*$")]], Meta(min_length=1)]
+    image: ImageName
+    command: Annotated[list[Word], Meta(min_length=1)]
     files: str | None = None
     timeout_ms: Millis = 120_000
     outputs: list[str] = []
@@ -189,6 +207,7 @@ class PackFile(Struct, frozen=True, forbid_unknown_fields=True):
     scenarios: Annotated[list[ScenarioFile], Meta(min_length=1)]
     defaults: Defaults = Defaults()
     tools: dict[str, Tool] = {}
+    tool_servers: Annotated[dict[Id, ToolServer], Meta(max_length=8)] = {}
     bars: dict[Property, Rate] = {}
     canaries: list[Annotated[str, Meta(pattern=r"^[A-Z][A-Z0-9_]*$")]] = []
 
@@ -221,7 +240,7 @@ class Scenario(Struct, frozen=True):
     `checks` holds `expected` turned into its check first, then a `tool_called` for each of `required_tools` that
     none of the listed asks for, then the listed ones, then `verify` where there are hidden tests and none lists it;
     the always-on checks are added by scoring. `tools` are the definitions of `allowed_tools` without
-    `disallowed_tools` (what the agent is shown), keyed by name.
+    `disallowed_tools` (what the agent is shown), keyed by name; `servers` are those they name.
     """
 
     id: str
@@ -247,6 +266,7 @@ class Scenario(Struct, frozen=True):
     # Not written where not set, so that a pack without them keeps its digest.
     workspace: tuple[WorkFile, ...] | UnsetType = UNSET
     verify: Verify | UnsetType = UNSET
+    servers: dict[str, ToolServer] | UnsetType = UNSET
 
 
 class Pack(Struct, frozen=True):

@@ -37,7 +37,7 @@ class RunPlan(Struct, frozen=True):
     `created` is ISO 8601 in UTC. `rows` say who runs what how often (not always every agent every scenario: a
     self-test scenario has its own probe). An empty `run_id` is filled in by the store.
     `model` None: agents' model calls are answered by the pack's turns. `verify_images`: the digests
-    of the images of hidden tests, by the names packs call them.
+    of the images of hidden tests and tool servers, by the names packs call them.
     """
 
     created: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from harness.domain.limits import Budget
@@ -74,6 +75,7 @@ def _with_files(made: Scenario, scenario: ScenarioFile, folders: Folders) -> Sce
 
 def _scenario(file: PackFile, scenario: ScenarioFile, catalogue: CheckCatalogue) -> Scenario:
     shown = [name for name in scenario.allowed_tools if name not in scenario.disallowed_tools]
+    servers = dict.fromkeys(server for name in shown if (server := file.tools[name].server) is not UNSET)
     return Scenario(
         id=scenario.id,
         family=scenario.family,
@@ -94,6 +96,7 @@ def _scenario(file: PackFile, scenario: ScenarioFile, catalogue: CheckCatalogue)
         writable=scenario.writable,
         selftest=scenario.selftest,
         goal=scenario.goal,
+        servers={name: file.tool_servers[name] for name in servers} if servers else UNSET,
     )
 
 

@@ -14,7 +14,7 @@ from harness.domain.verdict import Property, Severity
 from harness.domain.workspace import glob_problem
 from harness.packs.answer_rules import expected_problems, replies_problems
 from harness.packs.nodes import Node
-from harness.packs.tool_rules import tool_problems, usable_schemas
+from harness.packs.tool_rules import server_problems, tool_problems, usable_schemas
 from harness.packs.words import did_you_mean, kind, show, unsafe
 from harness.ports import CheckCatalogue
 
@@ -39,6 +39,9 @@ def pack_problems(root: Node, catalogue: CheckCatalogue) -> Iterator[Problem]:
     known = _Known(tools, usable_schemas(tools), canaries, catalogue, tuple(catalogue.names()))
     yield from _safe(root.get("pack").get("name"), "name")
     yield from tool_problems(tools, known.schemas)
+    servers = root.get("tool_servers")
+    yield from server_problems(servers, tools)
+    yield from _canaries(servers, canaries.union(*(_texts(s.get("canaries")) for s in scenarios)))
     yield from _canaries(tools, canaries.union(*(_texts(s.get("canaries")) for s in scenarios)))
     yield from _unique_ids(scenarios)
     for scenario in scenarios:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from harness.domain.ids import is_safe_id
 from harness.domain.pack import Problem, ToolName
 from harness.packs.nodes import Node
 from harness.packs.schema_rules import (
@@ -15,7 +16,7 @@ from harness.packs.schema_rules import (
     validator_of,
     value_problems,
 )
-from harness.packs.words import bad_regex, kind
+from harness.packs.words import bad_regex, did_you_mean, kind, show, unsafe
 
 
 def usable_schemas(tools: Node) -> dict[str, Node]:
@@ -34,6 +35,21 @@ def tool_problems(tools: Node, schemas: dict[str, Node]) -> Iterator[Problem]:
         yield from schema_problems(tool.get("input_schema"))
         for reply in tool.get("replies").items:
             yield from reply_problems(reply, schemas.get(name))
+
+
+def server_problems(servers: Node, tools: Node) -> Iterator[Problem]:
+    """Names of a pack's `tool_servers`, and the tools that name one."""
+    for name, (mark, _) in servers.fields.items():
+        if not is_safe_id(name):
+            yield mark.problem(unsafe("tool server", name))
+    asked = [tool.get("server") for _, tool in tools.fields.values()]
+    for server in asked:
+        if server.text is not None and server.text not in servers.fields:
+            near = did_you_mean(server.text, servers.fields)
+            yield server.mark.problem(f"unknown server {show(server.text)}: not in tool_servers{near}")
+    for name, (mark, _) in servers.fields.items():
+        if name not in {server.text for server in asked}:
+            yield mark.problem(f"tool server {show(name)} is named by no tool")
 
 
 def reply_problems(reply: Node, schema: Node | None) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from harness.domain.spec import TrialSpec
 from harness.errors import EngineError, FumehoodError
 from harness.ports import Clock, ContainerSpec, Engine, ImageInfo, Journal
 from harness.runs.container import opened
+from harness.runs.servers import Served, serving
 from harness.runs.verify import Verification, verify
 from harness.session.rules import Rules
 from harness.session.session import Session
@@ -27,6 +28,7 @@ class Kit(Struct, frozen=True):
     journal: Journal
     scrub: Callable[[str], str]
     verification: Verification | None = None
+    servers: tuple[Served, ...] = ()
 
 
 KitMaker = Callable[[TrialSpec, ImageInfo], Kit]
@@ -52,7 +54,7 @@ async def run_trial(spec: TrialSpec, image: ImageInfo, engine: Engine, make_kit:
 
 
 async def _in_container(engine: Engine, kit: Kit, session: Session) -> tuple[Breach, Usage]:
-    async with opened(engine, kit.container) as container:
+    async with serving(engine, kit.servers), opened(engine, kit.container) as container:
         session.record("start", "observed", {"container": container.id[:12]})
         return await session.run(container)
 

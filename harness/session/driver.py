@@ -18,7 +18,7 @@ from harness.errors import sole
 from harness.ports import Clock, Container, ExitInfo
 from harness.session.ending import FAULTS, fault, timer
 from harness.session.machine import Machine
-from harness.session.rules import Action, CallModel, Finish, ReplyLater, Rules, Send
+from harness.session.rules import Action, CallModel, CallTool, Finish, ReplyLater, Rules, Send
 from harness.session.stop import stop
 from harness.session.tail import Tail
 from protocol.codec import LineError, LineSplitter, decode_agent, encode
@@ -92,7 +92,7 @@ class Driver:
         """Until the session is over or the stream is at its end; looks at the timers meanwhile."""
         while self._finish is None and not self._eof.is_set():
             async with self._turn:
-                self._armed = self._timers.first().at
+                self._armed = self._timers.due(self.now())
             self._nudge = anyio.Event()
             wake = min(self._armed, self.now() + TICK_MS)
             with anyio.move_on_after(max(0, wake - self.now()) / 1000):
@@ -158,6 +158,8 @@ class Driver:
                     self._post(message)
                 case ReplyLater(ident, after_ms):
                     self._tasks.start_soon(self._reply_later, ident, after_ms)
+                case CallTool():
+                    self._tasks.start_soon(self._call_tool, action)
                 case CallModel():
                     self._tasks.start_soon(self._call_model, action)
                 case Finish():
@@ -177,6 +179,14 @@ class Driver:
     async def _reply_later(self, ident: str, after_ms: int) -> None:
         await anyio.sleep(after_ms / 1000)
         await self._judge(lambda: self._machine.on_due(ident, self.now()))
+
+    async def _call_tool(self, action: CallTool) -> None:
+        try:
+            answer = await action.answer()
+        except FAULTS as error:
+            await self._judge(partial(self._machine.on_tool_fault, action.id, fault(error)))
+        else:  # in a thread, as what a server says may be as long as a line
+            await self._judge(lambda: self._machine.on_tool(action.id, answer, self.now()), in_thread=True)
 
     async def _call_model(self, action: CallModel) -> None:
         try:

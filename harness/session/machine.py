@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 from msgspec import to_builtins
 
 from harness.domain.events import Violation
 from harness.domain.outcome import Breach, End
-from harness.ports import Grant, ModelAnswer, ToolAnswer
+from harness.ports import Grant, ModelAnswer, ToolAnswer, ToolLater
 from harness.session import ending
-from harness.session.rules import Action, CallModel, Finish, Record, ReplyLater, Rules, Send
+from harness.session.rules import Action, CallModel, CallTool, Finish, Record, ReplyLater, Rules, Send
 from harness.session.timers import Timers
 from harness.session.translate import build_invoke, model_evidence, model_messages
 from protocol import VERSIONS
@@ -172,6 +173,10 @@ class Machine:
 
     def _run_tool(self, call: ToolCall, now: int) -> list[Action]:
         answer = self._rules.tools.call(call.name, call.arguments)
+        if isinstance(answer, ToolLater):
+            self._pending[call.id] = (call, None)
+            self.timers.asked(call.id, now, served=True)
+            return [CallTool(call.id, answer.answer)]
         if not answer.delay_ms:
             return self._tool_done(call, answer)
         self._pending[call.id] = (call, answer)
@@ -186,6 +191,20 @@ class Machine:
         call, answer = waiting
         self.timers.answered(ident, now)
         return self._tool_done(call, answer) if isinstance(call, ToolCall) and answer else []
+
+    def on_tool(self, ident: str, answer: ToolAnswer, now: int) -> list[Action]:
+        """A tool's server has answered."""
+        if self.phase is not Phase.WORKING or ident not in self._pending:
+            return []
+        call = self._pending.pop(ident)[0]
+        took = self.timers.answered(ident, now)
+        done = msgspec.structs.replace(answer, delay_ms=took)
+        return self._tool_done(call, done) if isinstance(call, ToolCall) else []
+
+    def on_tool_fault(self, ident: str, breach: Breach) -> list[Action]:
+        """A tool's server cannot answer; nothing to an agent that ended without waiting for it."""
+        waited = self.phase is Phase.WORKING and ident in self._pending
+        return self.fail(breach) if waited else []
 
     def _tool_done(self, call: ToolCall, answer: ToolAnswer) -> list[Action]:
         self._rules.retries.on_result(call.name, failed=answer.status == "error")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from harness.domain.events import Source
 from harness.domain.limits import Limits
 from harness.domain.view import AgentView
 from harness.domain.workspace import WorkFile
-from harness.ports import CanaryWatch, Gate, Ledger, ModelBroker, Retries, ToolProvider, User
+from harness.ports import CanaryWatch, Gate, Ledger, ModelBroker, Retries, ToolAnswer, ToolProvider, User
 from protocol.messages import HarnessMessage
 
 Record = Callable[[str, Source, Mapping[str, Any]], int]
@@ -66,4 +66,11 @@ class Finish(Struct, frozen=True):
     cancel: str | None
 
 
-Action = Send | ReplyLater | CallModel | Finish
+class CallTool(Struct, frozen=True):
+    """Wait for the answer, then call `Machine.on_tool`, or `Machine.on_tool_fault` where there is none."""
+
+    id: str
+    answer: Callable[[], Awaitable[ToolAnswer]]
+
+
+Action = Send | ReplyLater | CallTool | CallModel | Finish

@@ -9,6 +9,9 @@ from harness.domain.limits import Limits
 from harness.domain.outcome import Breach, End
 from harness.session.ending import timer
 
+HELD_MS = 200
+"""How often a deadline is looked at that a call holds."""
+
 
 class Timer(NamedTuple):
     """One deadline: when it is over (ms), and the end, name and value that a verdict then gives."""
@@ -34,6 +37,7 @@ class Timers:
         self._heard = 0
         self._forgiven = 0
         self._waiting: dict[str, int] = {}
+        self._served: set[str] = set()
         self._recent: deque[int] = deque(maxlen=limits.max_messages_per_second + 1)
 
     def ready(self, now: int) -> None:
@@ -42,13 +46,21 @@ class Timers:
     def heard(self, now: int) -> None:
         self._heard = now
 
-    def asked(self, ident: str, now: int) -> None:
-        """The agent waits for us from now on."""
-        self._waiting[ident] = now
+    def asked(self, ident: str, now: int, served: bool = False) -> None:
+        """The agent waits for us from now on; `served`: for a server of the pack, whose own time is bounded.
 
-    def answered(self, ident: str, now: int) -> None:
-        self._waiting.pop(ident, None)
+        No timer fires before that is over: a server that hangs is not the agent's doing.
+        """
+        self._waiting[ident] = now
+        if served:
+            self._served.add(ident)
+
+    def answered(self, ident: str, now: int) -> int:
+        """How long the agent waited, in ms."""
+        began = self._waiting.pop(ident, now)
+        self._served.discard(ident)
         self._heard = now
+        return now - began
 
     def forgive(self, ms: int) -> None:
         """Time in which the harness was busy with something else, such as a neighbour's hostile line."""
@@ -69,12 +81,22 @@ class Timers:
         first = min(timers, key=lambda timer: timer.at)
         return first._replace(at=first.at + self._forgiven)
 
+    def due(self, now: int) -> int:
+        """When to look at the timers again: at the first deadline, or a little later where that is held."""
+        at = self.first().at
+        return now + HELD_MS if at <= now and self._held(at) else at
+
+    def _held(self, at: int) -> bool:
+        """Whether a call of a server that began before the deadline is still out; a later one holds nothing."""
+        return any(self._waiting[ident] < at for ident in self._served)
+
     def fired(self, now: int, writing: bool) -> Breach | None:
         """The timer that is over, if one is. `writing`: a line of ours is still on its way to the agent."""
         if writing:
             self._heard = now
         first = self.first()
-        return timer(first.end, first.name, first.limit_ms) if first.at <= now else None
+        over = first.at <= now and not self._held(first.at)
+        return timer(first.end, first.name, first.limit_ms) if over else None
 
     def too_fast(self, now: int) -> Breach | None:
         """Count one message; a breach where there were too many within the last second."""

@@ -35,16 +35,22 @@ class ScriptedTools:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """The scripted answer. PackFault where none matches: its message names keys, never what was waited for."""
-        used = self._used.get(name, [])
-        for index, reply in enumerate(self._replies.get(name, ())):
-            if (reply.times is None or used[index] < reply.times) and self._matches(name, reply, arguments):
-                used[index] += 1
-                return self._answer(name, reply)
+        if (answer := self.find(name, arguments)) is not None:
+            return answer
         keys = ", ".join(json.dumps(key[:60]) for key in sorted(arguments)[:_SHOWN_KEYS]) or "no arguments"
         raise PackFault(
             f"no scripted reply of tool {name!r} matches a call with {keys}",
             "add a reply without `when` and `times` as the last one",
         )
+
+    def find(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer | None:
+        """The scripted answer; None where no reply matches. PackFault for one that cannot be used."""
+        used = self._used.get(name, [])
+        for index, reply in enumerate(self._replies.get(name, ())):
+            if (reply.times is None or used[index] < reply.times) and self._matches(name, reply, arguments):
+                used[index] += 1
+                return self._answer(name, reply)
+        return None
 
     def _matches(self, name: str, reply: ToolReply, arguments: Mapping[str, Any]) -> bool:
         if reply.when is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def test_a_file_gives_its_agents_in_order(tmp_path: Path) -> None:
             "b", "x/b:1", None, "redirect", ["/data"], OwnLimits(pids=64), {"gpt-*": "local"},
         ),
     )  # fmt: skip
+
+
+def test_the_guides_example_loads(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/agents.md").read_text()
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "agents.yaml").write_text(text)
+    assert [agent.name for agent in load_agents(tmp_path / "agents.yaml", nothing)] == ["ours", "theirs"]
 
 
 def test_every_problem_is_told_at_once_each_at_its_place(tmp_path: Path) -> None:
