@@ -26,11 +26,10 @@ from harness.errors import UsageError
 from harness.runs.run import TrialJudge
 from harness.scoring.score import examine_trial
 from harness.store.run import StoredRun
-from harness.store.store import Store
+from harness.store.store import NEWEST, Store
 
 RUN, BASELINE = "run:", "baseline:"
 """Prefixes that say which of the two a name is."""
-NEWEST = ("last", "latest")
 
 
 class CompareRequest(Struct, frozen=True, kw_only=True):

@@ -61,6 +61,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     fail_under: float | None = None
     outputs: Outputs = Outputs()
     against: Against = Against()
+    rerun_of: str = ""
 
 
 JOBS = 4
@@ -120,6 +121,7 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
         only=request.only,
         judge=judge,
         model=model,
+        rerun_of=request.rerun_of,
         verify_images={name: image.digest for name, image in tests.items()},
     )
     stored = store.create_run(plan, pack)

@@ -105,6 +105,8 @@ def _rerun(plan: RunPlan, request: RunRequest, cells: Iterable[tuple[str, str]])
         only=tuple(sorted({f"id:{scenario}" for _, scenario in cells})),
         holdout=plan.holdout,
         seed=plan.seed + 1,
+        rerun_of=plan.run_id,
+        record=None,
         against=Against(),
         outputs=outputs.Outputs(),
         fail_under=None,

@@ -36,6 +36,7 @@ class RunPlan(Struct, frozen=True):
 
     `created` is ISO 8601 in UTC. `rows` say who runs what how often (not always every agent every scenario: a
     self-test scenario has its own probe). An empty `run_id` is filled in by the store.
+    `rerun_of`: the run whose flips this one only runs again.
     `model` None: agents' model calls are answered by the pack's turns. `verify_images`: the digests
     of the images of hidden tests and tool servers, by the names packs call them.
     """
@@ -54,6 +55,7 @@ class RunPlan(Struct, frozen=True):
     only: tuple[str, ...] = ()
     run_id: str = ""
     judge: JudgeSpec | None = None
+    rerun_of: str = ""
     model: ModelSpec | None = None
     verify_images: dict[str, str] = {}
 

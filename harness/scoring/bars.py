@@ -108,8 +108,11 @@ def _use(name: str, agent: AgentTally) -> AgentUse:
 
 
 def _repeats(name: str, agent: AgentTally) -> Repeats | None:
-    """Of an agent with a scenario of more than one counted trial; trials that do not count are no trials here."""
-    cells = [(n, agent.passes[scenario]) for scenario, n in agent.cells.items() if n]
+    """Of an agent with a scenario of more than one counted trial; trials that do not count are no trials here.
+
+    Neither are those that are not scored in full: they did not pass, and did not fail.
+    """
+    cells = [(n - agent.open[s], agent.passes[s]) for s, n in agent.cells.items() if n > agent.open[s]]
     flakes = flake_rate(cells)
     if flakes is None:
         return None

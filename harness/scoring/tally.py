@@ -47,7 +47,10 @@ class UseTally(Struct):
 
 
 class AgentTally(Struct):
-    """Of one agent: `cells` has the scored trials of each scenario that had any at all, `passes` the passed ones."""
+    """Of one agent: `cells` has the scored trials of each scenario that had any at all, `passes` the passed ones.
+
+    `open`: those that failed nothing but were not scored in full: they are neither pass nor fail.
+    """
 
     trials: int = 0
     scored: int = 0
@@ -55,6 +58,7 @@ class AgentTally(Struct):
     inconclusive: Counter[str] = field(default_factory=Counter)
     cells: Counter[str] = field(default_factory=Counter)
     passes: Counter[str] = field(default_factory=Counter)
+    open: Counter[str] = field(default_factory=Counter)
     properties: dict[Property, PropertyTally] = field(default_factory=dict)
     use: UseTally = field(default_factory=UseTally)
 
@@ -80,6 +84,7 @@ class Tally(Struct):
             self.scored += 1
             agent.scored += 1
             agent.passes[verdict.key.scenario] += verdict.passed
+            agent.open[verdict.key.scenario] += _is_open(verdict)
             agent.use.add(verdict.usage)
         elif verdict.blame == Blame.INTEGRATION:
             agent.friction[verdict.end] += 1
@@ -110,6 +115,11 @@ def judging(so_far: JudgeUse, one: Judgement) -> JudgeUse:
         cost_known=so_far.cost_known and one.cost_usd is not None and one.input_tokens >= 0,
         tokens_known=so_far.tokens_known and min(one.input_tokens, one.output_tokens) >= 0,
     )
+
+
+def _is_open(verdict: TrialVerdict) -> bool:
+    said = {check.status for check in verdict.checks if check.severity is not Severity.MINOR}
+    return not verdict.passed and Status.NOT_SCORED in said and Status.FAIL not in said
 
 
 def _add_property(tally: PropertyTally, verdict: TrialVerdict, checks: list[CheckVerdict]) -> None:

@@ -68,7 +68,7 @@ class ScenarioRecord(Struct, frozen=True):
 
 
 _ASKED = """
-  r.state = 'finished' AND NOT r.selftest
+  r.state = 'finished' AND NOT r.apart
   AND (:pack IS NULL OR r.pack_name = :pack) AND (:agent IS NULL OR x.agent = :agent)
 """
 _TREND = f"""

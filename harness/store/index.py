@@ -17,14 +17,14 @@ from harness.errors import StoreError, UsageError
 from harness.store import layout
 from harness.store.run import StoredRun
 
-_VERSION = 3
+_VERSION = 4
 _BUSY_SECONDS = 2.0
 _TABLES = ("runs", "trials", "rates")
 _SCHEMA = f"""
 CREATE TABLE runs (
   run_id TEXT PRIMARY KEY, stamp TEXT NOT NULL, pack TEXT NOT NULL, pack_name TEXT NOT NULL, agents TEXT NOT NULL,
   state TEXT NOT NULL, planned INTEGER NOT NULL, done INTEGER NOT NULL, exit_code INTEGER, created TEXT NOT NULL,
-  ended TEXT, selftest INTEGER NOT NULL, part TEXT NOT NULL
+  ended TEXT, apart INTEGER NOT NULL, part TEXT NOT NULL
 );
 CREATE TABLE trials (
   run_id TEXT NOT NULL, agent TEXT NOT NULL, scenario TEXT NOT NULL, trial INTEGER NOT NULL, attempt INTEGER NOT NULL,
@@ -156,7 +156,7 @@ class Index:
 def _store(database: sqlite3.Connection, run: StoredRun, summary: RunSummary) -> None:
     row = (
         run.run_id, stamp(run.path), summary.pack, run.plan.pack.name, " ".join(summary.agents), summary.state.value,
-        summary.planned, summary.done, summary.exit_code, summary.created, summary.ended, int(_is_selftest(run)),
+        summary.planned, summary.done, summary.exit_code, summary.created, summary.ended, int(_is_apart(run)),
         " ".join(run.plan.only),
     )  # fmt: skip
     for table in ("trials", "rates"):
@@ -189,8 +189,13 @@ def _rates(run: StoredRun) -> tuple[PropertyRate, ...]:
         return ()
 
 
-def _is_selftest(run: StoredRun) -> bool:
-    """Whether its agents were probes, broken on purpose; a run without a copy of its pack is taken for a real one."""
+def _is_apart(run: StoredRun) -> bool:
+    """No history is told by it: its agents were probes, broken on purpose, or it only ran again what had flipped.
+
+    A run without a copy of its pack is taken for a real one.
+    """
+    if run.plan.rerun_of:
+        return True
     try:
         pack = run.pack()
     except UsageError:

@@ -19,7 +19,7 @@ from harness.store.manifest import read_head
 from harness.store.run import StoredRun
 
 DEFAULT_ROOT = Path(".fumehood")
-_NEWEST = ("last", "latest")
+NEWEST = ("last", "latest")
 
 
 class Store:
@@ -79,14 +79,26 @@ class Store:
         return StoredRun(self.locate(ref))
 
     def locate(self, ref: str) -> Path:
-        """The folder of the run with this id, or the only one that begins so; `last` or `latest`: the newest."""
+        """The folder of the run with this id, or the only one that begins so.
+
+        `last` or `latest`: the newest that somebody asked for, which one that ran flips again is not.
+        """
         ids = self.ids()
-        matching = ids[:1] if ref in _NEWEST else [i for i in ids if i == ref] or [i for i in ids if i.startswith(ref)]
+        if ref in NEWEST:
+            matching = [next((i for i in ids if not self._is_rerun(i)), ids[0])] if ids else []
+        else:
+            matching = [i for i in ids if i == ref] or [i for i in ids if i.startswith(ref)]
         if not ref or not matching:
             raise UsageError(f"no run {ref[:100]!r} in {self.root}", "fumehood runs list shows what there is")
         if len(matching) > 1:
             raise UsageError(f"{ref!r} fits {len(matching)} runs: {', '.join(matching[:5])}", "give more of the id")
         return self.root / "runs" / matching[0]
+
+    def _is_rerun(self, run_id: str) -> bool:
+        try:
+            return bool(StoredRun(self.root / "runs" / run_id).plan.rerun_of)
+        except StoreError:
+            return False
 
     def list_runs(self) -> Iterator[RunSummary]:
         """One line per run, newest first. A run whose plan cannot be read is left to `open_run` to complain about."""

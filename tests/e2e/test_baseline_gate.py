@@ -85,6 +85,9 @@ def test_flips_are_run_again_and_said_to_be_real_or_flaky(tmp_path: Path, pack: 
     found = {(one["scenario"], one["kind"]): (one["word"], one["passes"], one["n"]) for one in
              json.loads(done.stdout)["reruns"]}  # fmt: skip
     assert found == {("turn", "regressed"): ("real", 0, 3), ("mend", "improved"): ("real", 3, 3)}
+    (rerun,) = {one["run_id"] for one in json.loads(done.stdout)["reruns"]}
+    shown = json.loads(fumehood("runs", "show", "last", "--store", store, "--format", "json").stdout)
+    assert rerun != shown["run"]["run_id"] == json.loads(done.stdout)["run_id"]
 
 
 def test_a_breach_where_flips_are_run_again_is_a_breach(tmp_path: Path, pack: Path) -> None:

@@ -237,6 +237,22 @@ def test_repeats_are_told_per_agent_that_tried_a_scenario_again() -> None:
     assert (second.k, second.pass_at_k, second.pass_hat_k, second.scenarios) == (2, 1.0, 0.5, 2)
 
 
+def test_a_trial_that_was_not_scored_in_full_is_no_repeat() -> None:
+    """One pass and one open trial are no flake; what failed beside an open check has failed."""
+    open_, failed = check(Status.NOT_SCORED), (check(Status.NOT_SCORED), check(FAIL))
+    verdicts = [
+        trial(check(PASS), SAFE, case="half", n=1),
+        trial(open_, SAFE, case="half", n=2),
+        trial(check(PASS), SAFE, case="flaky", n=1),
+        trial(*failed, SAFE, case="flaky", n=2),
+        trial(open_, SAFE, case="dark", n=1),
+        trial(open_, SAFE, case="dark", n=2),
+    ]
+    (repeats,) = run(*verdicts).repeats
+    assert (repeats.flake_rate, repeats.repeated) == (1.0, 1)
+    assert [(rate.k, rate.scenarios, rate.pass_hat_k) for rate in repeats.rates] == [(1, 2, 0.75), (2, 1, 0.0)]
+
+
 def test_a_verdict_sealed_before_there_were_repeats_is_read() -> None:
     plain = msgspec.to_builtins(run(GOOD))
     assert plain.pop("repeats") == ()

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.boundary.redaction import Scrubber
@@ -62,6 +63,16 @@ def test_runs_are_found_by_id_prefix_and_last(store: Store) -> None:
     for ref in ("nope", "", "../../etc", "."):
         with pytest.raises(UsageError, match="no run"):
             store.open_run(ref)
+
+
+def test_the_last_run_is_one_that_somebody_asked_for(store: Store) -> None:
+    """Not the one that ran its flips again, unless there is nothing else."""
+    rerun = msgspec.structs.replace(plan_of(run_id="20250102-000000-bbbbbb"), rerun_of="20250101-000000-aaaaaa")
+    store.create_run(rerun)
+    assert store.open_run("last").run_id == rerun.run_id
+    store.create_run(plan_of(run_id="20250101-000000-aaaaaa"))
+    assert store.open_run("last").run_id == "20250101-000000-aaaaaa"
+    assert store.open_run("20250102").run_id == rerun.run_id
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".", "a..b", "-x", "x" * 101, "a\nb"])
