@@ -117,6 +117,9 @@ async def _pin(engine: Engine, agents: Sequence[Wanted], say: Callable[[str], No
     pinned, found = [], {}
     for one in agents:
         ref = one.ref
+        if ref.friction:  # of a run that goes on: what could not be had then stays so
+            pinned.append(ref)
+            continue
         try:
             called, ident = await anyio.to_thread.run_sync(one.locate)
             ref = msgspec.structs.replace(ref, adapter=_adapter(one.given) or ref.adapter)
@@ -129,7 +132,7 @@ async def _pin(engine: Engine, agents: Sequence[Wanted], say: Callable[[str], No
             ref = msgspec.structs.replace(ref, friction=told, friction_end=end.value)
             say(f"agent {ref.name} cannot be run: {told}")
         else:
-            ref = msgspec.structs.replace(ref, image=image.ref, digest=image.digest, friction=None, friction_end=None)
+            ref = msgspec.structs.replace(ref, image=image.ref, digest=image.digest)
             found[ref.name] = image
         pinned.append(ref)
     return Fleet(tuple(pinned), found)

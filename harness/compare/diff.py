@@ -115,6 +115,11 @@ def _differences(base: Header, candidate: Header, agents: Mapping[str, str]) -> 
         if one is not None and other is not None:
             yield from _differ(f"image of {theirs}", one.image, other.image)
             yield from _differ(f"image digest of {theirs}", one.digest, other.digest)
+            for what in ("adapter", "writable", "writable_paths"):
+                yield from _differ(f"{what} of {theirs}", getattr(one, what), getattr(other, what))
+            yield from _fields(f"{theirs}, own limit", one.limits, other.limits)
+            names = [", ".join(f"{rule.asked}={rule.used}" for rule in side.model_names) for side in (one, other)]
+            yield from _differ(f"model names of {theirs}", *names)
     yield from _differ("model", base.model, candidate.model)
     yield from _fields("policy", base.policy, candidate.policy)
     yield from _fields("limit", base.limits, candidate.limits)
@@ -137,7 +142,7 @@ def _differ(what: str, base: Any, candidate: Any) -> Iterator[Difference]:
 
 
 def _text(value: Any) -> str:
-    return "none" if value in (None, "", [], {}) else str(value)
+    return "none" if value in (None, "", [], (), {}) else str(value)
 
 
 def _fields(what: str, base: Any, candidate: Any) -> Iterator[Difference]:

@@ -145,3 +145,10 @@ async def test_an_agent_with_a_manifest_is_known_by_its_adapter(tmp_path: Path) 
         fleet = await gather(MemoryEngine(tasks, {"good": healthy}), [built], lambda _: None)
         assert [agent.adapter for agent in fleet.agents] == ["cli"]
         assert (await again(MemoryEngine(tasks, {"good": healthy}), fleet.agents)).agents == fleet.agents
+
+
+async def test_an_agent_that_could_not_be_had_is_not_looked_for_again_when_its_run_goes_on() -> None:
+    lost = AgentRef("lost", "/somewhere/Broken Folder", friction="no", friction_end="image_invalid")
+    async with anyio.create_task_group() as tasks:
+        fleet = await again(MemoryEngine(tasks, {"/somewhere/Broken Folder": healthy}), [lost])
+    assert (fleet.agents, fleet.images) == ((lost,), {})

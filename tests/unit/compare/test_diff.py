@@ -10,7 +10,8 @@ from harness.compare.diff import Options, compare
 from harness.compare.noise import noise_floor
 from harness.domain.comparison import PairKind
 from harness.domain.judge import JudgeRef, JudgeSettings, JudgeSpec
-from harness.domain.limits import Limits
+from harness.domain.limits import Limits, OwnLimits
+from harness.domain.model import NameRule
 from harness.domain.outcome import Usage
 from harness.domain.run import PackRef
 from harness.domain.spec import AgentRef, Policy
@@ -38,6 +39,12 @@ def test_the_same_is_the_same() -> None:
         ({"pack": PackRef("core", "1.0.0", "sha256:cc", "")}, ("pack digest", "sha256:aa", "sha256:cc")),
         ({"agents": (AgentRef("support", "support:1", "sha256:dd"),)},
          ("image digest of support", "sha256:bb", "sha256:dd")),
+        ({"agents": (AgentRef("support", "support:1", "sha256:bb", writable="redirect"),)},
+         ("writable of support", "none", "redirect")),
+        ({"agents": (AgentRef("support", "support:1", "sha256:bb", limits=OwnLimits(pids=9)),)},
+         ("support, own limit pids", "none", "9")),
+        ({"agents": (AgentRef("support", "support:1", "sha256:bb", model_names=(NameRule("a", "b"),)),)},
+         ("model names of support", "none", "a=b")),
         ({"policy": Policy("redirect")}, ("policy writable", "strict", "redirect")),
         ({"limits": Limits(wall_ms=9)}, ("limit wall_ms", "300000", "9")),
         ({"harness": "0.2.0"}, ("harness version", "0.1.0", "0.2.0")),
