@@ -24,6 +24,8 @@ def container_body(spec: ContainerSpec, prepared: Prepared, nonce: str) -> dict[
     memory = limits.memory_bytes + room
     return {
         "Image": prepared.image,
+        # A name that the box can look up: to ask a resolver for it would be an attempt to reach the network.
+        "Hostname": "localhost",
         "Entrypoint": [GUARD_PATH],
         "Cmd": [*image.entrypoint, *image.command],
         "User": prepared.user,
