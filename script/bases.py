@@ -41,7 +41,7 @@ PROBES = {
     "golang": "cd /root && printf 'package main\\nfunc main() {}\\n' > m.go && go build m.go && ./m",
 }
 STAND_IN = "fumehood-base"
-EDITIONS = {"node": "2"}
+EDITIONS = {"node": "3"}
 """Raised where what a stand-in must hold has changed: one of an earlier edition is made again."""
 EDITION_LABEL = "fumehood.base.edition"
 PATH = "/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

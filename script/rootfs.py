@@ -14,10 +14,11 @@ from pathlib import Path
 from harness.errors import UsageError
 
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
-# Loaded by name (NSS), or wanted by binary wheels built against an older glibc: ldd on our own shows neither.
+# Loaded by name (NSS), or wanted by binaries from pip and npm, some of them built against an older glibc: ldd on our
+# own shows none of these.
 WANTED_ANYWAY = (
     "libnss_[fd]*.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libresolv.so.2", "libm.so.6",
-    "libgcc_s.so.1", "libstdc++.so.6",
+    "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1", "libssl.so.3", "libcrypto.so.3",
 )  # fmt: skip
 NOT_IN_PYTHON = (
     "site-packages", "dist-packages", "test", "tests", "__pycache__", "config-*", "idlelib", "tkinter", "turtledemo",
