@@ -14,7 +14,7 @@ MANIFEST_FORMAT = 1
 CODE = "/app/code"
 """Where the agent's folder lies in its image; it is the working directory too."""
 
-AdapterName = Literal["python", "langgraph", "pydantic-ai", "openai-agents", "smolagents", "http", "cli", "node"]
+AdapterName = Literal["python", "langgraph", "pydantic-ai", "openai-agents", "smolagents", "http", "cli", "node", "acp"]
 Word = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[^\x00-\x20\x7f-][^\x00-\x20\x7f]*$")]
 """One word of a command that installs: no blanks, and no option."""
 Text = Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00-\x08\x0a-\x1f\x7f]*$")]
@@ -88,16 +88,23 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Adapter(Struct, frozen=True):
-    """What an adapter asks of a manifest. `files`: its own, in agent-images/, which go into /app."""
+    """What an adapter asks of a manifest. `files`: its own, in agent-images/, which go into /app.
+
+    `runs_on`: what its own code is: Python, Node, or the gateway's binary, which any base can run.
+    """
 
     base: str
     entry: Literal["object", "file", "command"]
     files: tuple[str, ...]
     sections: tuple[str, ...] = ("state",)
+    runs_on: Literal["python", "node", "binary"] = "python"
 
 
 _AGENT = ("python/fumehood_agent.py", "python/fumehood_gateway.py", "adapters/common/fumehood_entry.py")
+_NODE_AGENT = ("node/fumehood-agent.js", "node/fumehood-gateway.js")
+_ACP = ("acp-peer.js", "acp-client.js", "acp-record.js", "fumehood-adapter.js")
 _PYTHON = "python:3.12-slim"
+_NODE = "node:20-slim"
 
 
 def _python(name: str) -> Adapter:
@@ -107,10 +114,7 @@ def _python(name: str) -> Adapter:
 ADAPTERS: Mapping[str, Adapter] = {
     **{name: _python(name) for name in ("python", "langgraph", "pydantic-ai", "openai-agents", "smolagents")},
     "http": Adapter(_PYTHON, "command", (*_AGENT, "adapters/http/fumehood_adapter.py"), ("state", "http")),
-    "cli": Adapter(_PYTHON, "command", (), ("cli",)),
-    "node": Adapter(
-        "node:20-slim",
-        "file",
-        ("node/fumehood-agent.js", "node/fumehood-gateway.js", "adapters/node/fumehood-adapter.js"),
-    ),
+    "cli": Adapter(_PYTHON, "command", (), ("cli",), "binary"),
+    "node": Adapter(_NODE, "file", (*_NODE_AGENT, "adapters/node/fumehood-adapter.js"), runs_on="node"),
+    "acp": Adapter(_NODE, "command", (*_NODE_AGENT, *(f"adapters/acp/{name}" for name in _ACP)), (), "node"),
 }

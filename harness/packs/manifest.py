@@ -78,7 +78,7 @@ def _entry(node: Node, adapter: Adapter) -> Iterator[Problem]:
         if node.exists and not words:
             yield node.mark.problem("entry must be a command, as text or as a list of words")
     elif isinstance(node.data, list):
-        yield node.mark.problem("entry must be text: only the adapters cli and http start a command")
+        yield node.mark.problem("entry must be text: only the adapters acp, cli and http start a command")
     elif adapter.entry == "object" and node.text is not None and not _OBJECT.match(node.text):
         yield node.mark.problem(f"entry must be module:name, such as agent:graph, not {show(node.text)}")
     elif adapter.entry == "file" and node.text is not None and not _FILE.match(node.text):

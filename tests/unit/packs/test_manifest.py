@@ -70,7 +70,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("fumehood: 1\nadapter: langgraph\nentry: agent.py\n", "entry must be module:name"),
-        ("fumehood: 1\nadapter: python\nentry: [agent]\n", "only the adapters cli and http start a command"),
+        ("fumehood: 1\nadapter: python\nentry: [agent]\n", "entry must be text: only the adapters"),
         ("fumehood: 1\nadapter: node\nentry: agent.py\n", "entry must be a .js, .cjs or .mjs file"),
         ('fumehood: 1\nadapter: cli\nentry: "say \'x"\n', "entry must be a command"),
         ("fumehood: 1\nadapter: cli\nentry: []\n", "entry must be a command"),
@@ -125,15 +125,15 @@ def test_the_dockerfile_of_a_manifest_is_these_lines(tmp_path: Path) -> None:
         'COPY ["code/requirements.txt", "/app/code/requirements.txt"]',
         f'RUN [{pip}, "-r", "requirements.txt"]',
         f'RUN [{pip}, "x==1"]',
+        "ENV PYTHONPATH=/app/code:/app PYTHONDONTWRITEBYTECODE=1",
+        "CMD []",
         "COPY adapter/ /app/",
         "COPY code/ /app/code/",
         f'RUN [{pip}, "."]',
-        "ENV PYTHONPATH=/app/code:/app PYTHONDONTWRITEBYTECODE=1",
         'ENV A="plain"',
         'ENV B="say \\"\\$HOME\\" \\\\"',
         "WORKDIR /app",
         "USER 65532:65532",
-        "CMD []",
     ]
     assert made.count('"writable", "/app/code/data", "/var/lib/app"]') == 1
 
