@@ -21,6 +21,7 @@ from harness.report.html.marks import Mark, mark_of
 from harness.report.html.record import record
 from harness.report.html.template import json_block, render
 from harness.report.html.words import count, millis, usd
+from harness.report.sweep_pages import fit_word
 from harness.report.view import RunView
 from harness.report.words import MEANINGS, judge_line, out_of_n
 
@@ -105,6 +106,7 @@ def _values(source: PageSource, gathered: Gathered, left_out: int, pairs: dict[s
         "ended": source.ended,
         "store": source.store,
         "left_out": left_out,
+        "fit_word": fit_word,
         "limit": MAX_TRANSCRIPTS,
         "marks": {mark: n for mark in Mark if (n := marks.get(mark, 0))},
         "families": gathered.groups("family"),

@@ -16,7 +16,17 @@ import pytest
 
 from harness.domain.events import Event
 from harness.domain.ids import TrialKey
-from harness.domain.verdict import CheckVerdict, CriterionVerdict, ExitCode, Judgement, Property, Severity, Status
+from harness.domain.verdict import (
+    CheckVerdict,
+    CriterionVerdict,
+    ExitCode,
+    Judgement,
+    Property,
+    Severity,
+    Sign,
+    SignKind,
+    Status,
+)
 from tests.unit.report.pages import plan_of, source, transcript, verdict, written
 from tests.unit.report.test_html_parts import unpacked
 from tests.unit.report.trials import NASTY
@@ -140,6 +150,16 @@ def test_friction_and_inconclusive_trials_are_kept_apart_from_quality() -> None:
     assert "engine_error" in section
     assert "not counted" not in page.split('id="properties"', 1)[1].split("</section>", 1)[0]
     assert '<td class="num" data-label="n">1/1</td>' in page
+
+
+def test_agents_beside_each_other_are_told_how_they_fit_inert_and_with_a_link_to_what_shows_it() -> None:
+    sign = Sign(SignKind.NETWORK, "<b>10.0.0.1", 3)
+    page, _ = written(source([verdict(TrialKey("desk", "s", 1), signs=(sign,)), verdict(TrialKey("shop", "s", 1))]))
+    section = page.split('id="matrix"', 1)[1].split("</section>", 1)[0]
+    assert "quarantined" in section
+    assert "native" in section
+    assert "tried to reach &lt;b&gt;10.0.0.1" in section
+    assert 'href="#trial=desk/s/1">desk/s/1, line 3</a>' in section
 
 
 @pytest.mark.parametrize("state", ["running", "interrupted"])
