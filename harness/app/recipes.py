@@ -86,12 +86,12 @@ def dockerfile_of(manifest: Manifest) -> str:
         "FROM ${BASE}",
         "USER 0:0",
         *_installs(manifest),
-        *(["COPY --from=fumehood/gateway /bin/ /usr/local/bin/"] if manifest.adapter == "cli" else []),
+        *(["COPY --from=fumehood/gateway /bin/ /usr/local/bin/"] if adapter.runs_on == "binary" else []),
+        *_start(manifest, adapter),
         "COPY adapter/ /app/",
         f"COPY code/ {CODE}/",
-        *_late_installs(manifest),
-        *_environment(manifest, adapter),
-        *_start(manifest, adapter),
+        *_late(manifest),
+        "USER 65532:65532",
     ]
     return "\n".join(lines) + "\n"
 
@@ -115,41 +115,36 @@ def _installs(manifest: Manifest) -> Iterator[str]:
         yield _run(*_NPM, *install.npm)
 
 
-def _late_installs(manifest: Manifest) -> Iterator[str]:
-    """The agent's own folder as a package, once it is there."""
-    if words := [word for word in manifest.install.pip if word.startswith(".")]:
-        yield _run(*_PIP, *words)
-
-
-def _environment(manifest: Manifest, adapter: Adapter) -> Iterator[str]:
-    if adapter.files and adapter.entry != "file":
-        yield f"ENV PYTHONPATH={CODE}:/app PYTHONDONTWRITEBYTECODE=1"
-    for name, value in sorted(manifest.env.items()):
-        escaped = re.sub(r'([\\"$])', r"\\\1", value)
-        yield f'ENV {name}="{escaped}"'
-
-
 def _start(manifest: Manifest, adapter: Adapter) -> Iterator[str]:
-    before = ""
-    if manifest.writable:
-        yield _run("sh", "-c", _MOVE, "writable", *sorted(place_of(path) for path in manifest.writable))
-        yield "WORKDIR /app"
-        before = f"mkdir -p /tmp/writable && cp -R {SEEDS}/. /tmp/writable/ && cd {CODE} && "
-    yield "USER 65532:65532"
-    if adapter.entry == "file":
+    if adapter.runs_on == "python":
+        yield f"ENV PYTHONPATH={CODE}:/app PYTHONDONTWRITEBYTECODE=1"
+    seeded = f"mkdir -p /tmp/writable && cp -R {SEEDS}/. /tmp/writable/ && cd {CODE} && " if manifest.writable else ""
+    if adapter.runs_on == "node":
         # The shell moves the protocol to descriptors 3 and 4, so that what a child process prints ends on stderr.
-        moved = f'{before}exec node /app/fumehood-agent.js --fds "$0" 3<&0 4>&1 </dev/null 1>&2'
+        moved = f'{seeded}exec node /app/fumehood-agent.js --fds "$0" 3<&0 4>&1 </dev/null 1>&2'
         yield f"ENTRYPOINT {json.dumps(['/bin/sh', '-c', moved])}"
         yield 'CMD ["/app/fumehood-adapter.js"]'
         return
-    if manifest.adapter == "cli":
+    if adapter.runs_on == "binary":
         how = () if manifest.cli is UNSET else ("--task", manifest.cli.task, "--answer", manifest.cli.answer)
         words = ["/usr/local/bin/fumehood-gateway", *how, "--", *command_of(manifest)]
     else:
         words = ["python3", "-u", "-m", "fumehood_agent", "fumehood_adapter:agent"]
-    shell = ["/bin/sh", "-c", f'{before}exec "$0" "$@"'] if before else []
+    shell = ["/bin/sh", "-c", f'{seeded}exec "$0" "$@"'] if seeded else []
     yield f"ENTRYPOINT {json.dumps([*shell, *words])}"
     yield "CMD []"
+
+
+def _late(manifest: Manifest) -> Iterator[str]:
+    """What needs the agent's own folder: it as a package, and the folders in it that are to be writable."""
+    if words := [word for word in manifest.install.pip if word.startswith(".")]:
+        yield _run(*_PIP, *words)
+    for name, value in sorted(manifest.env.items()):
+        escaped = re.sub(r'([\\"$])', r"\\\1", value)
+        yield f'ENV {name}="{escaped}"'
+    if manifest.writable:
+        yield _run("sh", "-c", _MOVE, "writable", *sorted(place_of(path) for path in manifest.writable))
+        yield "WORKDIR /app"  # the folder itself may be a link into what is only there once it runs
 
 
 def _run(*words: str) -> str:

@@ -22,10 +22,10 @@ def image() -> None:
 
 @image.command()
 @click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("-t", "--tag", help="Name of the image.  [default: fumehood/<folder name>]")
+@click.option("-t", "--tag", help="Name of the image.  [default: fumehood/<its name>]")
 @click.option("--build-arg", "build_args", metavar="KEY=VALUE", multiple=True, help="Set an ARG of the Dockerfile.")
 def build(folder: Path, tag: str | None, build_args: tuple[str, ...]) -> None:
-    """Build the agent in DIR, and the base images of ours it stands on.
+    """Build the agent in DIR, by its Dockerfile or its agent.yaml (docs/adapters.md), and what it stands on of ours.
 
     Prints the image's name and id.
 

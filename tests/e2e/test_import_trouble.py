@@ -86,6 +86,13 @@ def agent(state: State) -> State:
         {"writable": ["data"]},
         {"data/seed.txt": "fine"},
     ),
+    "writes-beside-its-code": Trouble(
+        "with open('shop.log', 'w') as file:\n    file.write('fine')\ndef agent(question):\n"
+        "    import helper\n    return open('shop.log').read()\n",
+        {"writable": ["."]},
+        {"helper.py": "open('helper.log', 'w').close()"},
+    ),
+    "writes-beside-its-code-unasked": missing("open('shop.log', 'w')", "writes shop.log: name its folder under"),
     "wants-an-environment": missing(
         'import os\nregion = os.environ["SHOP_REGION"]',
         "needs the environment variable SHOP_REGION",
@@ -185,7 +192,7 @@ def test_its_end_names_what_is_missing(name: str, troubled: Troubled) -> None:
 def test_what_is_missing_is_told_apart_from_what_an_agent_does(troubled: Troubled) -> None:
     assert troubled.done.returncode == 6
     friction = [name for name, trouble in TROUBLES.items() if trouble.end is End.STARTUP_FAILED]
-    assert len(friction) == 10
+    assert len(friction) == 11
     assert all(f"{name}: 1 of 1 trials were friction" in troubled.done.stdout.replace("\n  ", " ") for name in friction)
 
 

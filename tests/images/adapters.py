@@ -28,7 +28,7 @@ class Example:
 EVERY = (
     Example("python", ("plain",)),
     Example("langgraph", ("plain", "tool"), "langgraph 1.2.24"),
-    Example("langgraph-state", ("plain",), "langgraph 1.2.24"),
+    Example("langgraph-state", ("plain", "ask"), "langgraph 1.2.24"),
     Example("pydantic-ai", ("plain", "tool"), "pydantic-ai-slim 2.68.0"),
     Example("http", ("plain",)),
     Example("openai-agents", ("plain", "tool"), "openai-agents 0.24.0"),

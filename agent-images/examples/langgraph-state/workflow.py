@@ -1,7 +1,9 @@
 from typing import TypedDict
 
 from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import interrupt
 
 
 class Desk(TypedDict):
@@ -11,6 +13,13 @@ class Desk(TypedDict):
 
 
 llm = ChatOpenAI(model="gpt-4o-mini")
+
+
+def clarify(state: Desk) -> dict:
+    if "refund" not in state["question"].lower():
+        return {}
+    order = interrupt("Which order is it?")
+    return {"question": f"{state['question']} The order is {order}."}
 
 
 def answer(state: Desk) -> dict:
@@ -23,7 +32,9 @@ def enough(state: Desk) -> str:
 
 
 builder = StateGraph(Desk)
+builder.add_node("clarify", clarify)
 builder.add_node("answer", answer)
-builder.add_edge(START, "answer")
+builder.add_edge(START, "clarify")
+builder.add_edge("clarify", "answer")
 builder.add_conditional_edges("answer", enough, ["answer", END])
-app = builder.compile()
+app = builder.compile(checkpointer=InMemorySaver())
