@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 import msgspec
 from msgspec import Struct
 
 from harness.app import baselines, logs
-from harness.app.judge import judge_spec, opened_judge
+from harness.app.judge import judge_spec
 from harness.app.noise import floor_for
+from harness.app.rescore import rescore
 from harness.app.scored import yardstick
 from harness.compare.diff import Options, compare
 from harness.compare.gate import gate_of
@@ -23,8 +23,6 @@ from harness.domain.judge import JudgeSpec
 from harness.domain.record import Record
 from harness.domain.verdict import TrialVerdict
 from harness.errors import UsageError
-from harness.runs.run import TrialJudge
-from harness.scoring.score import examine_trial
 from harness.store.run import StoredRun
 from harness.store.store import NEWEST, Store
 
@@ -67,7 +65,7 @@ def execute(request: CompareRequest) -> Compared:
     if request.rescore:
         spec = judge_spec(request.judge, request.judge_set)
         runs = [_run_of(request.store, side) for side in sides]
-        sides = anyio.run(_all_rescored, request.store, list(zip(sides, runs, strict=True)), spec)
+        sides = [anyio.run(_rescored, *both, spec, request.store) for both in zip(sides, runs, strict=True)]
         notes = (f"both sides are scored again, by today's checks and {_judge_name(spec)}",)
     floor, note = floor_for(request.store, sides[1].header)
     notes += (note,) if note else ()
@@ -130,32 +128,12 @@ def _judge_name(spec: JudgeSpec | None) -> str:
     return spec.ref.model if spec is not None else "no judge"
 
 
-async def _all_rescored(store: Path, sides: Sequence[tuple[Record, StoredRun]], spec: JudgeSpec | None) -> list[Record]:
-    found = []
-    for side, run in sides:
-        selftest = any(scenario.selftest is not None for scenario in run.pack().scenarios)
-        async with opened_judge(spec, store, selftest) as judge:
-            found.append(await _rescored(side, run, spec, judge))
-    return found
-
-
-async def _rescored(side: Record, run: StoredRun, spec: JudgeSpec | None, judge: TrialJudge | None) -> Record:
+async def _rescored(side: Record, run: StoredRun, spec: JudgeSpec | None, store: Path) -> Record:
     """In memory: nothing is added to the run. What made the side stays on it: name, trust, what was accepted."""
     baselines.hold_evidence(run)
     stick = yardstick(run.pack(), run.plan)
-    keys = (key for key in run.plan.cells() if run.is_finished(key))
     found: list[TrialVerdict] = []
-
-    async def score_each() -> None:
-        for key in keys:
-            examined = examine_trial(list(run.events(key)), stick.scenarios[key.scenario])
-            await anyio.lowlevel.checkpoint()
-            ask = judge if examined.open else None
-            found.append(await ask.settle(examined) if ask is not None else examined.verdict)
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(spec.settings.concurrency if spec is not None else 1):
-            tasks.start_soon(score_each)
+    await rescore(run, stick, spec, store, lambda _, verdict: found.append(verdict))
     plan = msgspec.structs.replace(run.plan, judge=spec)
     record = record_of(plan, stick.pack, map(stick.counted, found), stick.verdict(found))
     old = side.header

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 from msgspec import Struct, to_builtins
 from rich.console import Console
 
@@ -19,7 +18,8 @@ from harness.app import logs, packs
 from harness.app.against import SAID
 from harness.app.change import Change, Marks
 from harness.app.interrupt import until_interrupted
-from harness.app.judge import judge_spec, opened_judge
+from harness.app.judge import judge_spec
+from harness.app.rescore import rescore
 from harness.app.scored import Yardstick, yardstick
 from harness.app.secrets import operator_secrets
 from harness.boundary.redaction import Scrubber
@@ -27,16 +27,15 @@ from harness.domain.ids import TrialKey
 from harness.domain.judge import JudgeSpec
 from harness.domain.pack import Pack
 from harness.domain.run import PackRef
-from harness.domain.verdict import RunVerdict
+from harness.domain.verdict import RunVerdict, TrialVerdict
 from harness.errors import AuditMismatch, StoreError, UsageError
 from harness.packs.resolve import digest_of
 from harness.report.progress import ProgressView
 from harness.report.terminal import one_line
 from harness.report.view import RunView
-from harness.runs.run import TrialJudge, Watcher
-from harness.scoring.score import examine_trial
+from harness.runs.run import Watcher
 from harness.store.run import StoredRun
-from harness.store.scorings import FIRST, ScoringFacts, ScoringWriter
+from harness.store.scorings import FIRST, ScoringFacts
 from harness.store.store import Store
 
 
@@ -56,17 +55,6 @@ class Rescored(Struct, frozen=True):
 
     view: RunView
     change: Change
-
-
-class _Work(Struct, frozen=True):
-    """What scoring one trial takes."""
-
-    stored: StoredRun
-    stick: Yardstick
-    scoring: ScoringWriter
-    marks: Marks
-    judge: TrialJudge | None
-    watcher: Watcher | None
 
 
 def execute(request: ScoreRequest, console: Console) -> Rescored | None:
@@ -91,10 +79,13 @@ async def _execute(request: ScoreRequest, console: Console) -> Rescored:
     with stored.new_scoring(Scrubber(operator_secrets())) as scoring:
         marks = _marks_of_newest(stored, stick)
         say(f"scoring {scoring.number} of run {stored.run_id}: {stored.plan.planned} trials, in {stored.path}")
-        async with opened_judge(spec, request.store, bool(stick.expected)) as judge:
-            with _progress(console, stored, shown=spec is not None) as watcher:
-                workers = spec.settings.concurrency if spec is not None else 1
-                await _score_all(_Work(stored, stick, scoring, marks, judge, watcher), workers)
+        with _progress(console, stored, shown=spec is not None) as watcher:
+
+            def put(key: TrialKey, found: TrialVerdict) -> None:
+                scoring.put(found)
+                marks.now(key, stick.counted(found).passed)
+
+            await rescore(stored, stick, spec, request.store, put, watcher)
         verdict = stick.verdict(scoring.verdicts(), request.fail_under)
         change = marks.change(scoring.number, int(verdict.exit_code))
         view = stick.view(verdict, scoring.verdicts())
@@ -150,35 +141,6 @@ def _progress(console: Console, stored: StoredRun, shown: bool) -> Iterator[Watc
         return
     with ProgressView(console, len(stored.finished())) as view:
         yield view
-
-
-async def _score_all(work: _Work, workers: int) -> None:
-    """Every finished trial once; a few at once where a judge is waited for."""
-    keys = (key for key in work.stored.plan.cells() if work.stored.is_finished(key))
-
-    async def score_each() -> None:
-        for key in keys:
-            await _score(key, work)
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(workers):
-            tasks.start_soon(score_each)
-
-
-async def _score(key: TrialKey, work: _Work) -> None:
-    """Not in a thread: there is nothing beside it to hold up but a judge's replies, and a thread only costs."""
-    if work.watcher is not None:
-        work.watcher.begun(key)
-    examined = examine_trial(list(work.stored.events(key)), work.stick.scenarios[key.scenario])
-    await anyio.lowlevel.checkpoint()
-    verdict = examined.verdict
-    if examined.open and work.judge is not None:
-        verdict = await work.judge.settle(examined)
-    work.scoring.put(verdict)
-    counted = work.stick.counted(verdict)
-    work.marks.now(key, counted.passed)
-    if work.watcher is not None:
-        work.watcher.ended(counted)
 
 
 def _facts(stick: Yardstick, spec: JudgeSpec | None, verdict: RunVerdict, notes: Sequence[str]) -> ScoringFacts:
