@@ -56,7 +56,7 @@ def flipped_cells(found: Compared) -> dict[tuple[str, str], PairKind]:
     """(candidate agent, scenario) of what flipped; regressed where trials of it went both ways."""
     cells: dict[tuple[str, str], PairKind] = {}
     for pair in found.comparison.pairs:
-        if pair.kind in (PairKind.REGRESSED, PairKind.IMPROVED):
+        if pair.flipped:
             cell = (pair.key.agent, pair.key.scenario)
             cells[cell] = PairKind.REGRESSED if pair.kind is PairKind.REGRESSED else cells.get(cell, pair.kind)
     return cells

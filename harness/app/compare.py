@@ -79,11 +79,6 @@ def compared(base: Record, candidate: Record, options: Options) -> Compared:
     return Compared(comparison, gate_of(comparison))
 
 
-def against_baseline(run: StoredRun, baseline: Record, options: Options) -> Compared:
-    """A run that has ended against the record of another or of a baseline."""
-    return compared(baseline, baselines.record_of_run(run), options)
-
-
 def find(store: Path, folder: Path | None, ref: str) -> Record:
     """The record of a run or a baseline. UsageError where `ref` is neither, or both."""
     if ref.startswith(BASELINE):

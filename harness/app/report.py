@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from harness.app import logs
 from harness.app.baselines import record_of_run
-from harness.app.compare import against_baseline, find
+from harness.app.compare import compared, find
 from harness.app.noise import floor_for
 from harness.app.scored import Yardstick, yardstick
 from harness.compare.diff import Options
@@ -73,16 +73,15 @@ def _against(request: ReportRequest, run: StoredRun) -> Against:
     if request.scoring is not None:
         raise UsageError("--against compares the newest scorings", "leave --scoring out, or --against")
     base = find(request.store, request.folder, request.against or "")
-    floor, note = floor_for(request.store, record_of_run(run).header)
-    compared = against_baseline(run, base, Options(noise=floor, notes=(note,) if note else ()))
+    record = record_of_run(run)
+    floor, note = floor_for(request.store, record.header)
+    found = compared(base, record, Options(noise=floor, notes=(note,) if note else ()))
     store = Store(request.store)
     if base.header.run_id not in store.ids():
-        return Against(compared.comparison, compared.gate)
+        return Against(found.comparison, found.gate)
     before = store.open_run(base.header.run_id)
     stick = yardstick(before.pack(), before.plan)
-    return Against(
-        compared.comparison, compared.gate, lambda: map(stick.counted, before.scores()), _events(before, stick)
-    )
+    return Against(found.comparison, found.gate, lambda: map(stick.counted, before.scores()), _events(before, stick))
 
 
 def page_source(run: StoredRun, store: Path, scoring: int | None = None) -> PageSource:

@@ -14,7 +14,7 @@ from harness.app.noise import KeptFloor
 from harness.app.run import RunRequest, execute
 from harness.compare.diff import Options
 from harness.compare.noise import noise_floor
-from harness.domain.comparison import Comparison, Pair, PairKind
+from harness.domain.comparison import Comparison, Pair
 from harness.errors import UsageError
 from harness.store.store import Store
 
@@ -44,7 +44,7 @@ def measure(request: RunRequest, console: Console) -> Measured | None:
 
 def _kept(store: Path, comparison: Comparison) -> Measured:
     floors = {agent: noise_floor(_of_agent(comparison.pairs, agent)) for _, agent in comparison.agents}
-    flipped = tuple(str(p.key) for p in comparison.pairs if p.kind in (PairKind.REGRESSED, PairKind.IMPROVED))
+    flipped = tuple(str(pair.key) for pair in comparison.pairs if pair.flipped)
     return Measured(tuple(noise.keep(store, comparison, floors)), flipped)
 
 

@@ -9,11 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from harness.compare.groups import groups_of
-from harness.compare.noise import FLIPS
 from harness.compare.pairs import criticals, paired
 from harness.compare.use import deltas_of, tools_of
 from harness.domain.comparison import DRIFT, Comparison, Difference, NoiseFloor, Pair, PairKind
-from harness.domain.ids import TrialKey
 from harness.domain.record import Header, Record
 from harness.domain.verdict import ExitCode
 from harness.errors import UsageError
@@ -61,11 +59,6 @@ def compare(base: Record, candidate: Record, options: Options = Options()) -> Co
 
 
 _HAVE = "compare runs of one pack by the same agents and scenarios"
-
-
-def flipped(comparison: Comparison) -> tuple[TrialKey, ...]:
-    """The candidate's trials that changed between pass and fail, in order: those to run again."""
-    return tuple(pair.key for pair in comparison.pairs if pair.kind in FLIPS)
 
 
 def _refuse(base: Header, candidate: Header) -> None:

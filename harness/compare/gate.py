@@ -21,19 +21,13 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Literal
 
-from harness.compare.diff import Options, compare
-from harness.domain.comparison import DRIFT, Comparison, Critical, Gate, GateReason, Pair
-from harness.domain.record import Header, Record, Standing
+from harness.domain.comparison import Comparison, Critical, Gate, GateReason, Pair
+from harness.domain.record import Header, Standing
 from harness.domain.verdict import ExitCode, Property, PropertyRate
 
 ALPHA = 0.05
 _SAYS = (Standing.PASS, Standing.FAIL)
 _SHOWN = 3
-
-
-def gate(base: Record, candidate: Record, drift: float = DRIFT) -> Gate:
-    """Compare, and say what blocks. UsageError where the two cannot be compared."""
-    return gate_of(compare(base, candidate, Options(drift=drift)))
 
 
 def gate_of(comparison: Comparison) -> Gate:

@@ -62,10 +62,12 @@ class Pair(Struct, frozen=True):
     @property
     def comparable(self) -> bool:
         """Both sides are a pass or a fail."""
-        return self.kind in _COMPARABLE
+        return self.flipped or self.kind in (PairKind.UNCHANGED, PairKind.FAILED_DIFFERENTLY)
 
-
-_COMPARABLE = (PairKind.REGRESSED, PairKind.IMPROVED, PairKind.UNCHANGED, PairKind.FAILED_DIFFERENTLY)
+    @property
+    def flipped(self) -> bool:
+        """A pass became a fail, or a fail a pass."""
+        return self.kind in (PairKind.REGRESSED, PairKind.IMPROVED)
 
 
 class Critical(Struct, frozen=True):

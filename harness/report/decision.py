@@ -183,7 +183,7 @@ def _noise(comparison: Comparison | None) -> Iterator[str]:
     if comparison is None or floor is None:
         yield "Not measured: `fumehood noise PACK --agent A` does. Without it a flip may be chance."
         return
-    flips = sum(pair.kind in (PairKind.REGRESSED, PairKind.IMPROVED) for pair in comparison.pairs)
+    flips = sum(pair.flipped for pair in comparison.pairs)
     compared = sum(pair.comparable for pair in comparison.pairs)
     between = interval(floor.low, floor.high)
     yield f"{flips} of {compared} compared trials flipped. With nothing changed, {floor.flips} of {floor.pairs} did: "

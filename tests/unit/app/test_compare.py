@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.app.baselines import record_of_run
-from harness.app.compare import against_baseline
+from harness.app.compare import compared
 from harness.cli.main import main
 from harness.compare.diff import Options
 from harness.domain.verdict import ExitCode
@@ -200,9 +200,9 @@ def test_twenty_small_drops_pass_one_by_one_and_not_against_the_golden(cli: Cli,
 
 def test_a_run_that_just_ended_is_gated_against_a_loaded_baseline(store: Store, pack: Path) -> None:
     one, two = two_versions(store, pack)
-    found = against_baseline(two, record_of_run(one), Options(agents={"v1": "v2"}))
+    found = compared(record_of_run(one), record_of_run(two), Options(agents={"v1": "v2"}))
     assert found.gate.exit_code is ExitCode.REGRESSION
-    assert against_baseline(one, record_of_run(one), Options()).gate.reasons == ()
+    assert compared(record_of_run(one), record_of_run(one), Options()).gate.reasons == ()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from harness.compare.gate import gate
-from harness.domain.comparison import Gate
+from harness.compare.diff import Options, compare
+from harness.compare.gate import gate_of
+from harness.domain.comparison import DRIFT, Gate
+from harness.domain.record import Record
 from harness.domain.verdict import ExitCode, Property, Severity, TrialVerdict
 from harness.errors import UsageError
 from harness.scoring.bars import worst
@@ -28,6 +30,10 @@ from tests.unit.compare.made import (
 )
 
 LOW = {Property.CORRECTNESS: 0.5}
+
+
+def gate(base: Record, candidate: Record, drift: float = DRIFT) -> Gate:
+    return gate_of(compare(base, candidate, Options(drift=drift)))
 
 
 def rules(found: Gate) -> list[str]:

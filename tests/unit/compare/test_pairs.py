@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compare.diff import Options, compare, flipped
+from harness.compare.diff import Options, compare
 from harness.compare.pairs import criticals, paired
 from harness.domain.comparison import Pair, PairKind
 from harness.domain.verdict import Property, Severity, TrialVerdict
@@ -163,7 +163,7 @@ def test_flipped_are_the_candidates_trials_that_changed_between_pass_and_fail() 
         failing("s", agent="v2"), passing("t", agent="v2"), failing("u", agent="v2", end="timeout"),
         failing("new", agent="v2"),
     )  # fmt: skip
-    assert [str(key) for key in flipped(compare(base, candidate, Options()))] == ["v2/s/1", "v2/t/1"]
+    assert [str(pair.key) for pair in compare(base, candidate, Options()).pairs if pair.flipped] == ["v2/s/1", "v2/t/1"]
 
 
 def test_pairs_are_sorted() -> None:
