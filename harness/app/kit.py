@@ -117,6 +117,6 @@ def _trial_models(
 
 
 def _told(scenario: Scenario, canaries: Iterable[str]) -> frozenset[str]:
-    """Canaries that stand in the scenario's own texts, and so reach the agent from us."""
-    text = msgspec.json.encode(msgspec.structs.replace(scenario, workspace=UNSET, verify=UNSET, servers=UNSET))
+    """Canaries that stand in the scenario's own texts, or that its servers have, and so may reach the agent from us."""
+    text = msgspec.json.encode(msgspec.structs.replace(scenario, workspace=UNSET, verify=UNSET))
     return frozenset(name for name in canaries if f"{{{{canary:{name}}}}}".encode() in text)
