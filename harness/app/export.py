@@ -47,10 +47,10 @@ class Source:
         from harness.domain.verdict import RunVerdict
         from harness.errors import UsageError
 
-        head = self.run.newest_scoring() or self.run.head()
-        if head is None or head.verdict is None:
+        verdict = self.run.verdict()
+        if not verdict:
             raise UsageError(f"run {self.run_id} has no verdict yet", f"fumehood run --resume {self.run_id}")
-        return msgspec.convert(head.verdict, RunVerdict)
+        return msgspec.convert(verdict, RunVerdict)
 
 
 def open_source(root: Path, ref: str) -> Source:

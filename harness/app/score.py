@@ -118,9 +118,8 @@ def _notes(stored: StoredRun, pack: Pack, spec: JudgeSpec | None) -> Iterator[st
 
 
 def _marks_of_newest(stored: StoredRun, stick: Yardstick) -> Marks:
-    newest, head = stored.newest_scoring(), stored.head()
-    verdict = newest.verdict if newest is not None else (head.verdict if head is not None else None) or {}
-    marks = Marks(stored.plan, newest.number if newest is not None else FIRST, verdict.get("exit_code"))
+    newest = stored.newest_scoring()
+    marks = Marks(stored.plan, newest.number if newest is not None else FIRST, stored.verdict().get("exit_code"))
     earlier = stick if newest is not None and newest.other_pack else _own_yardstick(stored) or stick
     marks.before((one.key, earlier.counted(one).passed) for one in stored.scores())
     return marks

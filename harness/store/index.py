@@ -181,10 +181,8 @@ def _store(database: sqlite3.Connection, run: StoredRun, summary: RunSummary) ->
 
 def _rates(run: StoredRun) -> tuple[PropertyRate, ...]:
     """Those of the newest verdict; none where there is no verdict, or it is of a version without them."""
-    newest, head = run.newest_scoring(), run.head()
-    verdict = newest.verdict if newest is not None else (head.verdict if head is not None else None) or {}
     try:
-        return msgspec.convert(verdict.get("rates", ()), tuple[PropertyRate, ...])
+        return msgspec.convert(run.verdict().get("rates", ()), tuple[PropertyRate, ...])
     except msgspec.ValidationError:
         return ()
 

@@ -121,6 +121,11 @@ class StoredRun:
         """The manifest without its journals; None: not sealed."""
         return read_head(self.path)
 
+    def verdict(self) -> dict[str, Any]:
+        """What the newest scoring came to, a `RunVerdict` as plain data; empty: nothing, or not yet."""
+        newest = self.newest_scoring() or self.head()
+        return (newest.verdict if newest is not None else None) or {}
+
     def state(self) -> RunState:
         """Running while a living process holds the lock; else what the manifest says."""
         if self._is_locked():
@@ -131,10 +136,7 @@ class StoredRun:
     def summary(self) -> RunSummary:
         """One line on the run, from its files alone."""
         state, head = self.state(), self.head()
-        verdict: dict[str, Any] = {}
-        if head is not None and state is not RunState.RUNNING:
-            newest = self.newest_scoring()
-            verdict = newest.verdict if newest is not None else head.verdict or {}
+        verdict = self.verdict() if head is not None and state is not RunState.RUNNING else {}
         return RunSummary(
             run_id=self.run_id,
             pack=f"{self.plan.pack.name} {self.plan.pack.version}",
