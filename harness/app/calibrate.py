@@ -18,10 +18,10 @@ from harness.app.labels import Question, read_labels
 from harness.app.secrets import operator_secrets
 from harness.boundary.redaction import Scrubber
 from harness.domain.verdict import CriterionVerdict, JudgeUse, Status
-from harness.errors import FumehoodError, UsageError, sole
+from harness.errors import UsageError
 from harness.report.calibration import Calibration, JudgedLabel, calibration
 from harness.report.terminal import one_line
-from harness.scoring.judge.judge import Judge, Weighed
+from harness.scoring.judge.judge import Judge, Weighed, failure
 from harness.scoring.tally import judging
 
 Scrub = Callable[[str], str]
@@ -67,7 +67,7 @@ async def calibrate(questions: Sequence[Question], judge: Judge, model: str) -> 
         try:
             weighed[at] = await judge.weigh(question.check, question.open, question.evidence)
         except Exception as error:
-            weighed[at] = _why(error)
+            weighed[at] = failure(error)
 
     numbered = iter(enumerate(questions))
 
@@ -84,12 +84,6 @@ async def calibrate(questions: Sequence[Question], judge: Judge, model: str) -> 
     scrub = Scrubber(operator_secrets()).scrub_text
     rows = [_row(question, weighed[at], scrub) for at, question in enumerate(questions)]
     return calibration(model, rows, use)
-
-
-def _why(error: Exception) -> str:
-    cause = sole(error) if isinstance(error, BaseExceptionGroup) else error
-    said = cause.message if isinstance(cause, FumehoodError) else str(cause)
-    return f"judging itself failed: {type(cause).__name__}: {said}"
 
 
 def _row(question: Question, weighed: Weighed | str, scrub: Scrub) -> JudgedLabel:

@@ -53,10 +53,11 @@ def judge_run(
     tally = Tally()
     for verdict in verdicts:
         tally.add(verdict)
+    agents = sorted(tally.agents.items())
     missing = max(0, planned - tally.trials)
-    rates = [rate for name, agent in sorted(tally.agents.items()) for rate in _rates(name, agent, bars)]
+    rates = [rate for name, agent in agents for rate in _rates(name, agent, bars)]
     findings = [*more, *_run_findings(tally, missing)]
-    for name, agent in sorted(tally.agents.items()):
+    for name, agent in agents:
         findings += _evidence_findings(name, agent)
         findings += _property_findings(name, agent, bars)
         findings += _rate_findings(name, agent, fail_under)
@@ -66,16 +67,16 @@ def judge_run(
         trials=tally.trials,
         scored=tally.scored,
         passed=tally.passed,
-        friction=sum(agent.friction.total() for agent in tally.agents.values()),
-        inconclusive=sum(agent.inconclusive.total() for agent in tally.agents.values()),
+        friction=sum(agent.friction.total() for _, agent in agents),
+        inconclusive=sum(agent.inconclusive.total() for _, agent in agents),
         missing=missing,
         not_scored=tally.not_scored,
         exit_code=worst(code for code, _ in findings),
         reasons=tuple(reason for _, reason in findings),
-        use=tuple(_use(name, agent) for name, agent in sorted(tally.agents.items()) if agent.scored),
+        use=tuple(_use(name, agent) for name, agent in agents if agent.scored),
         judge=tally.judge,
-        unrated=tuple(row for name, agent in sorted(tally.agents.items()) for row in _unrated(name, agent)),
-        repeats=tuple(found for name, agent in sorted(tally.agents.items()) if (found := _repeats(name, agent))),
+        unrated=tuple(row for name, agent in agents for row in _unrated(name, agent)),
+        repeats=tuple(found for name, agent in agents if (found := _repeats(name, agent))),
     )
 
 

@@ -199,11 +199,15 @@ def _used(reply: JudgeReply) -> Tokens | None:
     return Tokens(reply.input_tokens, reply.output_tokens) if known else None
 
 
-def _broken(examined: Examined, one: OpenCheck, error: Exception) -> CheckVerdict:
+def failure(error: Exception) -> str:
+    """Why `Judge.weigh` came to nothing, in words that may quote anybody."""
     cause = sole(error) if isinstance(error, BaseExceptionGroup) else error
     said = cause.message if isinstance(cause, FumehoodError) else str(cause)
-    reason = plain(f"judging itself failed: {type(cause).__name__}: {said}")
-    return _replaced(examined, one, Result(Status.NOT_SCORED, reason), None)
+    return f"judging itself failed: {type(cause).__name__}: {said}"
+
+
+def _broken(examined: Examined, one: OpenCheck, error: Exception) -> CheckVerdict:
+    return _replaced(examined, one, Result(Status.NOT_SCORED, plain(failure(error))), None)
 
 
 def _replaced(examined: Examined, one: OpenCheck, result: Result, judged: Judgement | None) -> CheckVerdict:
