@@ -38,7 +38,7 @@ class Fleet(Struct, frozen=True):
 class Wanted(Struct, frozen=True):
     """An agent to be had: its name and own settings, and how its image is found (or built).
 
-    `given` is what the user calls it, which may be a folder with a manifest.
+    `given` is what the user calls it where that may be a folder, maybe with a manifest.
     """
 
     ref: AgentRef
@@ -89,7 +89,7 @@ def _entry(entry: AgentEntry, file: Path) -> Wanted:
         limits=entry.limits,
         model_names=tuple(NameRule(asked, used) for asked, used in entry.model_map.items()),
     )
-    return Wanted(ref, partial(images.locate_agent, text or ""), text or "")
+    return Wanted(ref, partial(images.locate_agent, text or ""), text or "" if entry.dir is not None else "")
 
 
 def _folder(file: Path, text: str) -> Path:
