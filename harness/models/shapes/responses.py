@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from harness.models.shapes.namespaces import Namespaces
 from harness.models.shapes.response_out import event_list, response_body
 from harness.models.shapes.shape import Completion, Json, Turns, function_call, given, image_part, openai_error
 
@@ -82,10 +83,12 @@ class Responses:
         if read.top_logprobs:
             raise ValueError("`top_logprobs` cannot be given")
         self._read = read
-        self.body = _chat(read)
+        self._spaces = Namespaces(read.tools or ())
+        self.body = _chat(read, self._spaces)
 
     def response(self, completion: Completion) -> Any:
-        return response_body(completion, msgspec.to_builtins(self._read))
+        response = response_body(completion, msgspec.to_builtins(self._read))
+        return {**response, "output": [self._spaces.spaced(item) for item in response["output"]]}
 
     def deltas(self, completion: Completion, chunks: Sequence[Json]) -> list[Any]:
         return event_list(self.response(completion))
@@ -94,7 +97,7 @@ class Responses:
         return openai_error(status, message)
 
 
-def _chat(read: ResponsesBody) -> Json:
+def _chat(read: ResponsesBody, spaces: Namespaces) -> Json:
     turns = Turns()
     if read.instructions:
         turns.say("system", [{"type": "text", "text": read.instructions}])
@@ -103,16 +106,16 @@ def _chat(read: ResponsesBody) -> Json:
     else:
         for index, item in enumerate(read.input):
             try:
-                _take(item, turns)
+                _take(spaces.flat(item), turns)
             except ValueError as error:
                 raise ValueError(f"`input[{index}]`: {error}") from error
     text = msgspec.convert(read.text or {}, _Text)
     return given(
         model=read.model,
         messages=turns.messages,
-        tools=[_tool(tool) for tool in read.tools] if read.tools else None,
-        tool_choice=_choice(read.tool_choice) if read.tools else None,
-        parallel_tool_calls=read.parallel_tool_calls if read.tools else None,
+        tools=[_tool(tool) for tool in spaces.tools] or None,
+        tool_choice=_choice(read.tool_choice, spaces) if spaces.tools else None,
+        parallel_tool_calls=read.parallel_tool_calls if spaces.tools else None,
         max_tokens=read.max_output_tokens,
         temperature=read.temperature,
         top_p=read.top_p,
@@ -184,14 +187,14 @@ def _grammar(form: Json | None) -> Json | None:
     return form
 
 
-def _choice(choice: str | Json | None) -> Any:
+def _choice(choice: str | Json | None, spaces: Namespaces) -> Any:
     if choice is None or isinstance(choice, str):
         return choice
     kind = choice.get("type")
     if kind in ("function", "custom") and isinstance(choice.get("name"), str):
-        return {"type": kind, kind: {"name": choice["name"]}}
+        return {"type": kind, kind: {"name": spaces.flat(choice)["name"]}}
     if kind == "allowed_tools" and isinstance(choice.get("tools"), list):
-        tools = [_choice(tool) for tool in choice["tools"]]
+        tools = [_choice(tool, spaces) for tool in choice["tools"]]
         return {"type": kind, kind: {"mode": choice.get("mode", "auto"), "tools": tools}}
     raise ValueError(f"`tool_choice`: {str(kind)[:40]!r} is no choice among function and custom tools")
 

@@ -106,6 +106,29 @@ def test_tool_calls_come_back_as_items_that_can_be_sent_again() -> None:
     assert source.requests[1]["messages"][1]["tool_calls"] == CALLS
 
 
+def space(name: str, *tools: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "namespace", "name": name, "tools": list(tools), **more}
+
+
+def test_tools_in_namespaces_are_told_apart_and_called_by_their_own_names() -> None:
+    calls = [tool_call("c1", "crm__look", "{}"), tool_call("c2", "find", "{}"), tool_call("c3", "look", "{}")]
+    gateway, source = saying("tool_calls", tool_calls=calls)
+    client = openai_client(gateway)
+    find = {"type": "function", "name": "find", "description": "Finds", "parameters": {}}
+    tools: Any = [TOOL, space("crm", {**TOOL, "description": None}, find, description="Customers"), space("none")]
+    asked: Any = {"model": "m", "tools": tools, "tool_choice": {"type": "function", "namespace": "crm", "name": "look"}}
+    with client.responses.stream(input="Hi", **asked) as stream:
+        first = stream.get_final_response()
+    named = [(item.namespace, item.name) for item in first.output if item.type == "function_call"]
+    assert named == [("crm", "look"), ("crm", "find"), (None, "look")]
+    told = [(tool["function"]["name"], tool["function"].get("description")) for tool in source.requests[0]["tools"]]
+    assert told == [("look", TOOL["description"]), ("crm__look", "Customers"), ("find", "Customers\nFinds")]
+    assert source.requests[0]["tool_choice"] == {"type": "function", "function": {"name": "crm__look"}}
+    again: Any = [{"role": "user", "content": "Hi"}, *(item.model_dump(exclude_none=True) for item in first.output)]
+    client.responses.create(input=again, **asked)
+    assert source.requests[1]["messages"][1]["tool_calls"] == calls
+
+
 def test_custom_tools_keep_their_grammar_and_their_text() -> None:
     call = {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}
     gateway, source = saying("tool_calls", tool_calls=[call])
@@ -183,6 +206,10 @@ def test_a_cut_answer_is_incomplete_and_says_why() -> None:
         ({"prompt": {"id": "p"}}, "prompt"),
         ({"tools": [{"type": "web_search"}]}, "web_search"),
         ({"tools": [{"type": "mcp", "server_label": "x", "server_url": "http://x"}]}, "mcp"),
+        ({"tools": [space("a", {"type": "web_search", "name": "x"})]}, "web_search"),
+        ({"tools": [space("a", {"type": "function", "name": "x", "description": 5})]}, "description"),
+        ({"tools": [space("a", {**TOOL}, {**TOOL})]}, "a__look"),
+        ({"tools": [space("a", {**TOOL}), {**TOOL}, {**TOOL, "name": "a__look"}]}, "a__look"),
         ({"include": ["message.output_text.logprobs"]}, "include"),
         ({"extra_body": {"invented": 1}}, "invented"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0]"),
