@@ -104,7 +104,8 @@ def _kept(folder: Path, left_out: Sequence[str]) -> list[str]:
     ignore = folder / ".dockerignore"
     own = ignore.read_text(encoding="utf-8", errors="replace").splitlines() if ignore.is_file() else []
     patterns = [line.strip() for line in own if line.strip() and not line.startswith("#")]
-    return sorted(exclude_paths(str(folder), [*patterns, *left_out]))
+    # The library always keeps the .dockerignore itself, which is for builders alone.
+    return sorted(exclude_paths(str(folder), [*patterns, *left_out]) - {ignore.name})
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
