@@ -14,7 +14,7 @@ from harness.domain.judge import JudgeSpec
 from harness.domain.limits import Limits
 from harness.domain.outcome import Blame, Usage
 from harness.domain.spec import AgentRef, Policy
-from harness.domain.verdict import ExitCode, Property, PropertyRate, Severity, Status
+from harness.domain.verdict import ExitCode, Property, PropertyRate, Severity, Status, together
 
 Trust = Literal["candidate", "reviewed", "golden"]
 
@@ -60,17 +60,12 @@ class TrialRow(Struct, frozen=True, forbid_unknown_fields=True):
             return Standing.FRICTION if self.blame == Blame.INTEGRATION else Standing.INCONCLUSIVE
         if self.passed:
             return Standing.PASS
-        said = {check.status for check in self.checks if check.severity is not Severity.MINOR}
-        return Standing.NOT_JUDGED if Status.NOT_SCORED in said and Status.FAIL not in said else Standing.FAIL
+        return Standing.NOT_JUDGED if together(self.checks) is Status.NOT_SCORED else Standing.FAIL
 
     def holds(self, prop: Property) -> bool | None:
         """Whether a counted trial keeps a property, as `harness.scoring.tally` counts it; None: it does not say."""
-        said = {c.status for c in self.checks if c.property is prop and c.severity is not Severity.MINOR}
-        if not self.counts or not said & {Status.PASS, Status.FAIL}:
-            return None
-        if Status.FAIL in said:
-            return False
-        return None if Status.NOT_SCORED in said else True
+        said = together(check for check in self.checks if check.property is prop) if self.counts else None
+        return said is Status.PASS if said in (Status.PASS, Status.FAIL) else None
 
     def labelled(self) -> Iterator[tuple[str, CheckRow]]:
         """Each check with its name; the second one of a name is `name#2`, and so on, in the pack's order."""

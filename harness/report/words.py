@@ -16,6 +16,7 @@ from harness.domain.verdict import (
     Severity,
     Status,
     TrialVerdict,
+    together,
 )
 
 MEANINGS = {
@@ -46,8 +47,7 @@ def result_of(trial: TrialVerdict) -> Result:
         return Result.FRICTION if trial.blame == Blame.INTEGRATION else Result.INCONCLUSIVE
     if trial.passed:
         return Result.PASS
-    said = {check.status for check in gating(trial.checks)}
-    return Result.NOT_SCORED if Status.NOT_SCORED in said and Status.FAIL not in said else Result.FAIL
+    return Result.NOT_SCORED if together(trial.checks) is Status.NOT_SCORED else Result.FAIL
 
 
 def gating(checks: Iterable[CheckVerdict]) -> list[CheckVerdict]:

@@ -7,7 +7,7 @@ from collections import Counter
 from msgspec import Struct, field
 
 from harness.domain.outcome import Blame, Usage
-from harness.domain.verdict import CheckVerdict, Judgement, JudgeUse, Property, Severity, Status, TrialVerdict
+from harness.domain.verdict import CheckVerdict, Judgement, JudgeUse, Property, Severity, Status, TrialVerdict, together
 
 
 class PropertyTally(Struct):
@@ -118,8 +118,7 @@ def judging(so_far: JudgeUse, one: Judgement) -> JudgeUse:
 
 
 def _is_open(verdict: TrialVerdict) -> bool:
-    said = {check.status for check in verdict.checks if check.severity is not Severity.MINOR}
-    return not verdict.passed and Status.NOT_SCORED in said and Status.FAIL not in said
+    return not verdict.passed and together(verdict.checks) is Status.NOT_SCORED
 
 
 def _add_property(tally: PropertyTally, verdict: TrialVerdict, checks: list[CheckVerdict]) -> None:
@@ -132,16 +131,11 @@ def _add_property(tally: PropertyTally, verdict: TrialVerdict, checks: list[Chec
     if failed_critical:
         tally.critical += 1
         tally.first_critical = tally.first_critical or f"{verdict.key}: {failed_critical[0].reason}"
-    said = {check.status for check in checks if check.severity is not Severity.MINOR}
     tally.not_scored += any(check.status is Status.NOT_SCORED for check in checks)
     if not verdict.counts:
         return
-    if Status.FAIL in said:
-        tally.n += 1
-    elif Status.PASS in said and Status.NOT_SCORED not in said:
-        tally.n += 1
-        tally.passes += 1
-    elif Status.NOT_SCORED in said:
-        tally.open += 1
-    elif said:
-        tally.inapplicable += 1
+    said = together(checks)
+    tally.n += said in (Status.PASS, Status.FAIL)
+    tally.passes += said is Status.PASS
+    tally.open += said is Status.NOT_SCORED
+    tally.inapplicable += said is Status.NOT_APPLICABLE
