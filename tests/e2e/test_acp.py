@@ -59,7 +59,14 @@ SCENARIOS: dict[str, tuple[list[Step], list[str]]] = {
         ["acp_permission"],
     ),
     "own-tool": (
-        [ask({"toolCallId": "1", "title": "mcp__tools__look"}), {"mcp": "look", "with": {"q": "x"}}, TELL],
+        [
+            ask({"toolCallId": "1", "title": "mcp__tools__look"}),
+            ask({"toolCallId": "2", "title": "Tool: tools/look"}),
+            ask({"toolCallId": "3", "title": "Approve MCP tool call", "rawInput": {"server_name": "tools"}}),
+            ask({"toolCallId": "4", "title": "look at my home"}),
+            {"mcp": "look", "with": {"q": "x"}},
+            TELL,
+        ],
         ["look"],
     ),
     "files": (
@@ -228,10 +235,10 @@ def test_an_odd_request_is_told_as_it_can_be_and_never_answered_with_more_than_w
 
 
 def test_tools_of_the_task_are_its_mcp_server_and_decided_on_once_they_are_called(ran: StoredRun) -> None:
-    permission, result = told(ran, "own-tool")
-    assert permission == chose("yes")
+    *permissions, result = told(ran, "own-tool")
+    assert permissions == [*[chose("yes")] * 3, chose("no")]
     assert result["structuredContent"] == {"found": 1}
-    assert calls(ran, "own-tool") == [("look", {"q": "x"})]
+    assert [name for name, _ in calls(ran, "own-tool")] == ["acp_other", "look"]
 
 
 def test_it_reads_and_writes_text_files_of_the_workspace(ran: StoredRun) -> None:

@@ -35,6 +35,8 @@ EVERY = (
     Example("smolagents", ("final-answer",), "smolagents 1.26.0"),
     Example("cli", ("plain",)),
     Example("node", ("plain",)),
+    Example("coding-cli", ("plain", "tool")),
+    Example("acp-codex", ("plain", "tool"), "codex-acp 0.16.0"),
 )
 QUICK = EVERY[:5]
 

@@ -69,7 +69,7 @@ class Session {
 
   async allowed(call) {
     if (this.isOurs(call)) return true; // the harness decides once it is called
-    const kind = /^[a-z_]{1,40}$/.test(call.kind) ? call.kind : "other";
+    const kind = /^[a-z_]{1,40}$/.test(call.kind ?? "") ? call.kind : "other";
     const paths = (call.locations ?? []).map((location) => String(location.path));
     const told = { kind, title: String(call.title ?? ""), input: shallow(call.rawInput ?? null), paths };
     try {
@@ -81,8 +81,9 @@ class Session {
     }
   }
 
-  /** Whether a call is of one of the task's tools, by the names that agents give what an MCP server has. */
-  isOurs({ name, title }) {
+  /** Whether a call is of one of the task's tools, by what agents call a tool of an MCP server. */
+  isOurs({ name, title, rawInput }) {
+    if ([rawInput?.server_name, rawInput?.server].includes(SERVER)) return true;
     const bare = (text) => String(text ?? "").replace(/^(Tool: )?(mcp(__|[./]))?/, "").replace(RegExp(`^${SERVER}(__|[./])`), "");
     return [name, title].some((text) => this.offered().includes(bare(text)));
   }
