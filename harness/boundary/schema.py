@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from threading import Lock
 from typing import Any
 
-from harness.domain.canonical import canonical
-from harness.domain.patterns import found, refuse_unbounded
+from harness.domain.json_schema import bounded, shown_key
+from harness.domain.patterns import refuse_unbounded
 from harness.errors import PackFault
 
 MAX_DEPTH = 64
@@ -26,8 +26,6 @@ _SHOWN_RULES = frozenset(
     | {"maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems"}
     | {"minProperties", "maxProperties"}
 )
-
-Keyword = Callable[[Any, Any, Any, Any], Iterator[Any] | None]
 
 
 class TooMuch(Exception):
@@ -102,9 +100,8 @@ class ArgumentCheck:
         return _cut("; ".join(_describe(error) for error in errors[:MAX_ERRORS]), MAX_REASON - len(more)) + more
 
     def _build(self, schema: Mapping[str, Any]) -> Any:
-        from jsonschema import Draft202012Validator, validators
+        from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
-        from referencing import Registry
 
         try:
             sizes(schema)
@@ -116,72 +113,21 @@ class ArgumentCheck:
             raise self._fault("cannot be used: it nests too deeply") from err
         except SchemaError as err:
             raise self._fault(f"is no JSON Schema: {err.json_path}: {err.message[:200]}") from err
-        rules = {**Draft202012Validator.VALIDATORS, **_OWN_KEYWORDS}
-        metered = {name: self._metered(rule) for name, rule in rules.items()}
-        # A registry of its own: the default one fetches remote references from the network.
-        return validators.extend(Draft202012Validator, metered)(schema, registry=Registry())  # type: ignore[no-untyped-call]
+        return bounded(self._spend)(schema)
 
-    def _metered(self, rule: Keyword) -> Keyword:
-        def run(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-            self._work += 1 + self._sizes.get(id(instance), 0) // _WEIGHT_CHARS
-            if self._work > MAX_WORK:
-                raise TooMuch("too large for this tool's schema")
-            yield from rule(validator, value, instance, schema) or ()
-
-        return run
+    def _spend(self, instance: Any) -> None:
+        self._work += 1 + self._sizes.get(id(instance), 0) // _WEIGHT_CHARS
+        if self._work > MAX_WORK:
+            raise TooMuch("too large for this tool's schema")
 
     def _fault(self, what: str) -> PackFault:
         return PackFault(f"input_schema of tool {self._tool!r} {what}", "correct the pack")
 
 
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    if isinstance(instance, str) and not found(pattern, instance):
-        yield ValidationError("does not match")
-
-
-def _pattern_properties(validator: Any, patterns: dict[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
-    for pattern, subschema in patterns.items() if isinstance(instance, dict) else ():
-        for key, item in instance.items():
-            if found(pattern, key):
-                yield from validator.descend(item, subschema, path=key, schema_path=pattern)
-
-
-def _additional_properties(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    if not isinstance(instance, dict):
-        return
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    extras = [key for key in instance if key not in known and not any(found(pattern, key) for pattern in patterns)]
-    if rule is False and extras:
-        yield ValidationError(", ".join(_name(key) for key in extras[:5]))
-    elif isinstance(rule, dict):
-        for key in extras:
-            yield from validator.descend(instance[key], rule, path=key)
-
-
-def _unique_items(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    # The library compares each with each where items cannot be sorted: quadratic.
-    if rule and isinstance(instance, list) and len({canonical(item) for item in instance}) < len(instance):
-        yield ValidationError("items repeat")
-
-
-_OWN_KEYWORDS: dict[str, Keyword] = {
-    "pattern": _pattern,
-    "patternProperties": _pattern_properties,
-    "additionalProperties": _additional_properties,
-    "uniqueItems": _unique_items,
-}
-
-
 def _describe(error: Any) -> str:
     """Path, rule, and what the schema (which the agent has) asks for; never a value from anywhere else."""
     path = "arguments" + "".join(
-        f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in islice(error.absolute_path, 12)
+        f"[{part}]" if isinstance(part, int) else f".{shown_key(part)}" for part in islice(error.absolute_path, 12)
     )
     rule = str(error.validator)
     if rule == "additionalProperties":
@@ -189,10 +135,6 @@ def _describe(error: Any) -> str:
     if rule not in _SHOWN_RULES:
         return f"{path} breaks {rule}"
     return f"{path} breaks {rule}: {_cut(json.dumps(error.validator_value), 120)}"
-
-
-def _name(key: str) -> str:
-    return key if key.isascii() and key.isidentifier() and len(key) <= 60 else _cut(json.dumps(key[:60]), 80)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,22 +1,17 @@
-"""Checks of the answer's structure against JSON Schema (Draft 2020-12), bounded against hostile data.
-
-The jsonschema library validates; a few keywords are replaced here because the stock ones can be made to run
-for hours by an answer: patterns backtrack, uniqueItems compares all pairs.
-"""
+"""Checks of the answer's structure against JSON Schema (Draft 2020-12), bounded against hostile data."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
-from harness.domain.canonical import canonical
 from harness.domain.flat import TYPES, is_flat, to_json_schema
-from harness.domain.patterns import found
+from harness.domain.json_schema import bounded
 from harness.errors import FumehoodError
 from harness.scoring.check import Path, PathProblem, Result, failed, passed, pattern_problem
 from harness.scoring.extract import data_of
@@ -82,76 +77,27 @@ def _no_keywords(schema: dict[str, Any]) -> str:
 
 def first_error(schema: dict[str, Any], data: Any) -> str:
     """What is wrong with `data`, with its place, or an empty text; bounded, see MAX_KEYWORDS."""
-    from referencing import Registry
-
-    # A sub-schema's own `$schema` would bring the stock validator back; the pack check refuses those below the root.
-    own = {key: value for key, value in schema.items() if key != "$schema"}
     token = _work.set([MAX_KEYWORDS])
     try:
-        error = next(_validator()(own, registry=Registry()).iter_errors(data), None)
+        error = next(_bounded()(schema).iter_errors(data), None)
     finally:
         _work.reset(token)
     if error is None:
         return ""
-    return (
-        f"{quote(error.instance)} at {error.json_path[:80]} where {error.validator} is {quote(error.validator_value)}"
-    )
+    came = error.message if error.validator == "additionalProperties" else error.instance
+    return f"{quote(came)} at {error.json_path[:80]} where {error.validator} is {quote(error.validator_value)}"
+
+
+def _step(instance: Any) -> None:
+    left = _work.get()
+    left[0] -= 1
+    if left[0] < 0:
+        raise FumehoodError(f"the schema took more than {MAX_KEYWORDS} steps on this answer")
 
 
 @cache
-def _validator() -> Any:
-    from jsonschema import Draft202012Validator, validators
-
-    own = {
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-        "uniqueItems": _unique_items,
-    }
-    keywords = {**Draft202012Validator.VALIDATORS, **own}
-    extend: Callable[..., Any] = validators.extend
-    return extend(Draft202012Validator, {name: _metered(rule) for name, rule in keywords.items()})
-
-
-def _metered(rule: Callable[..., Any]) -> Callable[..., Any]:
-    def run(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        left = _work.get()
-        left[0] -= 1
-        if left[0] < 0:
-            raise FumehoodError(f"the schema took more than {MAX_KEYWORDS} steps on this answer")
-        return rule(validator, value, instance, schema)
-
-    return run
-
-
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema import ValidationError
-
-    if isinstance(instance, str) and not found(pattern, instance):
-        yield ValidationError("does not match")
-
-
-def _pattern_properties(validator: Any, patterns: dict[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, dict):
-        for pattern, subschema in patterns.items():
-            for key, value in instance.items():
-                if found(pattern, key):
-                    yield from validator.descend(value, subschema, path=key, schema_path=pattern)
-
-
-def _additional_properties(validator: Any, subschema: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, dict):
-        named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-        for key, value in instance.items():
-            if key not in named and not any(found(pattern, key) for pattern in patterns):
-                yield from validator.descend(value, subschema, path=key)
-
-
-def _unique_items(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema import ValidationError
-
-    if wanted and isinstance(instance, list) and len({canonical(item) for item in instance}) != len(instance):
-        yield ValidationError("has items more than once")
+def _bounded() -> Callable[[Mapping[str, Any]], Any]:
+    return bounded(_step)
 
 
 def _walk(schema: Any, path: Path, root: dict[str, Any]) -> Iterator[PathProblem]:

@@ -48,8 +48,9 @@ PLACES: dict[str, tuple[str, ...]] = {
     "ruamel": ("harness.packs",),
     "jinja2": ("harness.report.html",),
     "markupsafe": ("harness.report.html",),  # what jinja2 escapes with
-    "jsonschema": ("harness.boundary", "harness.packs", "harness.scoring"),
-    "referencing": ("harness.boundary", "harness.packs", "harness.scoring"),  # what jsonschema resolves with
+    "jsonschema": ("harness.domain.json_schema", "harness.boundary", "harness.packs", "harness.scoring"),
+    # what jsonschema resolves with
+    "referencing": ("harness.domain.json_schema", "harness.boundary", "harness.packs", "harness.scoring"),
     "scipy": ("harness.stats",),
     "re2": ("harness.domain.patterns",),  # the one rule on patterns, shared by the parts that search with them
     "pytest": ("harness.cli.pytest_plugin",),  # which only pytest itself loads

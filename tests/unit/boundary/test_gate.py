@@ -129,6 +129,13 @@ DOUBLING = {
     "$defs": {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(40)} | {"d40": {}},
     "properties": {"a": {"$ref": "#/$defs/d0"}},
 }
+NAMED_AGAIN = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "properties": {"again": {"$ref": "#"}},
+    "patternProperties": {"^(a|aa)+$": {}},
+    "required": ["z"],
+}
+"""Referred to, its `$schema` is met anew: no stock keywords may come in with it."""
 LARGE_ONE_OF = {"oneOf": [{"required": [f"r{i}"]} for i in range(2_000)]}
 
 
@@ -142,6 +149,7 @@ LARGE_ONE_OF = {"oneOf": [{"required": [f"r{i}"]} for i in range(2_000)]}
         (LARGE_ONE_OF, {f"k{i}": "x" * 1000 for i in range(4_000)}),
         ({"properties": {"a": {"pattern": "^(a+)+$"}}}, {"a": "a" * 1_000_000 + "b"}),
         ({"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}, {"a" * 100_000 + "b": 1}),
+        (NAMED_AGAIN, {"again": {"a" * 40 + "b": 1}}),
         ({"properties": {"a": {"uniqueItems": True}}}, {"a": [*range(4_500), *map(str, range(4_499)), 4_499]}),
         ({"$defs": {"n": {"items": {"$ref": "#/$defs/n"}}}, "$ref": "#/$defs/n", "required": ["z"]}, {"a": nested(60)}),
     ],

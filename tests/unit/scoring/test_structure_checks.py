@@ -90,6 +90,8 @@ def test_a_schema_of_neither_dialect_is_refused_and_passes_nothing() -> None:
 def test_the_reason_names_the_place_what_was_expected_and_what_came() -> None:
     reason = judge(said(None, {"id": "LK-1", "n": 0}), check="schema_validity", schema=ORDER).reason
     assert "0 at $.n where minimum is 1" in reason
+    reason = judge(said(None, {"id": "LK-1", "more": 1}), check="schema_validity", schema=ORDER).reason
+    assert "'more' at $ where additionalProperties is False" in reason
 
 
 def test_a_remote_reference_is_never_fetched() -> None:
