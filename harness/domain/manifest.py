@@ -15,11 +15,16 @@ CODE = "/app/code"
 """Where the agent's folder lies in its image; it is the working directory too."""
 
 AdapterName = Literal["python", "langgraph", "pydantic-ai", "openai-agents", "smolagents", "http", "cli", "node", "acp"]
-Word = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[^\x00-\x20\x7f-][^\x00-\x20\x7f]*$")]
+_LINE = r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]"
+_BLACK = r"[^\x00-\x20\x7f-\xa0\u2028\u2029]"
+# \Z and not $, which lets a line break follow: these words become lines of a Dockerfile.
+Word = Annotated[str, Meta(min_length=1, max_length=300, pattern=rf"^(?!-){_BLACK}+\Z")]
 """One word of a command that installs: no blanks, and no option."""
-Text = Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00-\x08\x0a-\x1f\x7f]*$")]
-Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
+Image = Annotated[str, Meta(max_length=300, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*\Z")]
+Text = Annotated[str, Meta(max_length=4000, pattern=rf"^{_LINE}*\Z")]
+"""One line."""
+Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=rf"^{_LINE}+\Z")]
+EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z", max_length=100)]
 
 
 class Install(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +82,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     adapter: AdapterName
     entry: Text | list[Text]
     name: Id | None = None
-    base: Word | None = None
+    base: Image | None = None
     install: Install = Install()
     state: State = State()
     http: Http | UnsetType = UNSET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -81,6 +82,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         (SMALL + "install: {requirements: ../requirements.txt}\n", "no file"),
         (SMALL + 'env: {A: "x\\ny"}\n', "A"),
         (SMALL + "writable: [/tmp/x]\n", "is writable anyway"),
+        (SMALL + "base: 'python:3.12\\'\n", "base"),
         (SMALL + "entry: again:agent\n", "duplicate key 'entry'"),
         ("fumehood: 1\n", "field 'adapter' is missing"),
         ("", "empty"),
@@ -162,24 +164,48 @@ def test_values_of_a_dotenv_never_enter_the_build(tmp_path: Path) -> None:
     assert secret.encode() not in b"".join(recipe.files.values())
 
 
-@given(
-    st.text(st.characters(blacklist_categories=["Cs"]), max_size=40),
-    st.sampled_from(sorted(ADAPTERS)),
-    st.dictionaries(st.from_regex(r"[A-Z]{1,5}", fullmatch=True), st.text(max_size=20), max_size=3),
+WORDS = st.text(
+    st.sampled_from("ab\n\r\t\x85\u2028\\'\"$ {}") | st.characters(blacklist_categories=["Cs"]), max_size=20
 )
-def test_no_word_of_a_manifest_becomes_an_instruction(text: str, adapter: str, env: dict[str, str]) -> None:
-    """Whatever the loader lets through stays on the line it was put on."""
-    section = {"http": {"port": 80}} if adapter == "http" else {}
-    given_ = {"fumehood": 1, "adapter": adapter, "entry": [text], "env": env, "install": {"pip": [text]}, **section}
-    try:
-        manifest = msgspec.convert(given_, Manifest)
-    except msgspec.ValidationError:
-        return
-    lines = dockerfile_of(manifest).splitlines()
-    plain = dockerfile_of(msgspec.convert({**given_, "entry": ["x"], "install": {"pip": ["x"]}, "env": {}}, Manifest))
-    assert len(lines) == len(plain.splitlines()) + len(env)
-    words = {line.split()[0] for line in lines}
-    assert words <= {"#", "ARG", "FROM", "USER", "RUN", "WORKDIR", "COPY", "ENV", "ENTRYPOINT", "CMD"}
+
+
+@given(
+    adapter=st.sampled_from(sorted(ADAPTERS)),
+    entry=WORDS,
+    package=WORDS.filter(lambda word: not word.startswith(".")),
+    base=WORDS,
+    env=st.dictionaries(st.from_regex(r"[A-Z]{1,5}\n?", fullmatch=True), WORDS, max_size=3),
+)
+def test_no_word_of_a_manifest_becomes_an_instruction(
+    adapter: str, entry: str, package: str, base: str, env: dict[str, str]
+) -> None:
+    """Whatever the loader lets through stays on the line it was put on; each word is tried by itself."""
+    plain: dict[str, Any] = {"fumehood": 1, "adapter": adapter, "entry": ["x"], "install": {"pip": ["x"]}}
+    lines = dockerfile_of(msgspec.convert(plain, Manifest)).splitlines()
+    for more in ({"entry": [entry]}, {"install": {"pip": [package]}}, {"base": base}, {"env": env}):
+        try:
+            manifest = msgspec.convert({**plain, **more}, Manifest)
+        except msgspec.ValidationError:
+            continue
+        made = dockerfile_of(manifest).splitlines()
+        assert len(made) == len(lines) + len(manifest.env)
+        assert [line.split()[0] for line in made if not line.startswith("ENV ")] == [
+            line.split()[0] for line in lines if not line.startswith("ENV ")
+        ]
+        assert not made[1].endswith("\\")
+
+
+@pytest.mark.parametrize("value", ["x\n", "x\ny", "x\u2028", "x\x85"])
+@pytest.mark.parametrize("where", ["env", "entry", "base", "pip"])
+def test_a_line_break_is_refused_anywhere(where: str, value: str) -> None:
+    more: dict[str, Any] = {
+        "env": {"env": {"A": value}},
+        "entry": {"entry": value},
+        "base": {"base": value},
+        "pip": {"install": {"pip": [value]}},
+    }[where]
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"fumehood": 1, "adapter": "python", "entry": "a:b", **more}, Manifest)
 
 
 def test_settings_hold_what_the_adapter_needs(tmp_path: Path) -> None:
