@@ -18,13 +18,23 @@ AdapterName = Literal["python", "langgraph", "pydantic-ai", "openai-agents", "sm
 _LINE = r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]"
 _BLACK = r"[^\x00-\x20\x7f-\xa0\u2028\u2029]"
 # \Z and not $, which lets a line break follow: these words become lines of a Dockerfile.
-Word = Annotated[str, Meta(min_length=1, max_length=300, pattern=rf"^(?!-){_BLACK}+\Z")]
-"""One word of a command that installs: no blanks, and no option."""
-Image = Annotated[str, Meta(max_length=300, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*\Z")]
-Text = Annotated[str, Meta(max_length=4000, pattern=rf"^{_LINE}*\Z")]
-"""One line."""
-Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=rf"^{_LINE}+\Z")]
-EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z", max_length=100)]
+Word = Annotated[
+    str, Meta(max_length=300, pattern=rf"^(?!-){_BLACK}+\Z", description="one word without blanks, and no option")
+]
+Image = Annotated[
+    str, Meta(max_length=300, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*\Z", description="the name of an image")
+]
+Text = Annotated[str, Meta(max_length=4000, pattern=rf"^{_LINE}*\Z", description="one line")]
+Name = Annotated[str, Meta(max_length=200, pattern=rf"^{_LINE}+\Z", description="one line that is not empty")]
+EnvName = Annotated[
+    str,
+    Meta(max_length=100, pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z", description="letters, digits and _, no digit first"),
+]
+_PATH = r"/[\x21-\x7e]*\Z"
+Path = Annotated[str, Meta(max_length=500, pattern=rf"^{_PATH}", description="a path that begins with /")]
+Reset = Annotated[
+    str, Meta(max_length=500, pattern=rf"^(restart\Z|{_PATH})", description="a path that begins with /, or restart")
+]
 
 
 class Install(Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,9 +70,9 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     port: Annotated[int, Meta(ge=1, le=65535)]
-    path: Annotated[str, Meta(pattern=r"^/[\x21-\x7e]*$", max_length=500)] = "/"
-    ready: Annotated[str, Meta(pattern=r"^/[\x21-\x7e]*$", max_length=500)] | None = None
-    reset: Annotated[str, Meta(pattern=r"^(/[\x21-\x7e]*|restart)$", max_length=500)] | None = None
+    path: Path = "/"
+    ready: Path | None = None
+    reset: Reset | None = None
 
 
 class Cli(Struct, frozen=True, forbid_unknown_fields=True):

@@ -125,6 +125,8 @@ def _message(name: str, error: _Error) -> str:
         return _enum(name, error)
     if error.validator_value == SAFE_ID_PATTERN:
         return unsafe(name, error.instance)
+    if error.validator == "pattern" and (said := error.schema.get("description")):
+        return f"{name} must be {said}, not {show(error.instance)}"
     rule = _BOUNDS.get(str(error.validator))
     if rule is None:
         return f"{name}: {error.message}"
