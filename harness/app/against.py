@@ -17,9 +17,6 @@ from harness.domain.record import Record
 from harness.domain.verdict import RunVerdict, TrialVerdict
 from harness.errors import UsageError
 
-SAID = "against "
-"""How each reason begins that a run's verdict has from its baseline."""
-
 
 class Against(Struct, frozen=True, kw_only=True):
     """What the command line asks for. `folder`: of the baselines, None: the store's. `rerun`: more trials of flips."""

@@ -12,7 +12,7 @@ from msgspec import Struct, structs, to_builtins
 from rich.console import Console
 
 from harness.app import logs, outputs, owner
-from harness.app.against import SAID, Against, flipped_cells, held, loaded, options_for, reruns_of
+from harness.app.against import Against, flipped_cells, held, loaded, options_for, reruns_of
 from harness.app.clock import MonotonicClock
 from harness.app.compare import Compared
 from harness.app.interrupt import until_interrupted
@@ -23,18 +23,18 @@ from harness.app.ready import Ready, RunRequest, Say, now, planned, resumed
 from harness.app.secrets import operator_secrets
 from harness.app.selftest import AsSelftest
 from harness.boundary.redaction import Scrubber
-from harness.domain.comparison import Rerun
+from harness.domain.comparison import AGAINST, Rerun
 from harness.domain.record import Record
 from harness.domain.run import RunPlan
 from harness.domain.spec import TrialSpec
-from harness.domain.verdict import ExitCode, RunVerdict
+from harness.domain.verdict import ExitCode, RunVerdict, worst
 from harness.errors import EngineError, FumehoodError, sole
 from harness.ports import Engine, Journal
 from harness.report.progress import ProgressView
 from harness.report.view import RunView
 from harness.runs.plan import specs
 from harness.runs.run import RunParts, TrialJudge, run_all
-from harness.scoring.bars import Finding, worst
+from harness.scoring.bars import Finding
 from harness.store.run import RunWriter
 from harness.store.scorings import FIRST
 from harness.store.store import Store
@@ -154,8 +154,8 @@ def _held(
     try:
         found = held(base, ready.stick, verdicts, verdict, options_for(request.against, base, request.store))
     except FumehoodError as error:
-        return None, [(ExitCode.NO_VERDICT, f"{SAID}{name}: it cannot be compared: {error.message}")]
-    return found, [(reason.code, f"{SAID}{name}: {reason.text}") for reason in found.gate.reasons]
+        return None, [(ExitCode.NO_VERDICT, f"{AGAINST}{name}: it cannot be compared: {error.message}")]
+    return found, [(reason.code, f"{AGAINST}{name}: {reason.text}") for reason in found.gate.reasons]
 
 
 async def _reap(engine: Engine, say: Say) -> None:

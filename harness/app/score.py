@@ -15,7 +15,6 @@ from rich.console import Console
 
 from harness import __version__
 from harness.app import logs, packs
-from harness.app.against import SAID
 from harness.app.change import Change, Marks
 from harness.app.interrupt import until_interrupted
 from harness.app.judge import judge_spec
@@ -23,6 +22,7 @@ from harness.app.rescore import rescore
 from harness.app.scored import Yardstick, yardstick
 from harness.app.secrets import operator_secrets
 from harness.boundary.redaction import Scrubber
+from harness.domain.comparison import AGAINST
 from harness.domain.ids import TrialKey
 from harness.domain.judge import JudgeSpec
 from harness.domain.pack import Pack
@@ -112,7 +112,7 @@ def _notes(stored: StoredRun, pack: Pack, spec: JudgeSpec | None) -> Iterator[st
         yield f"no --judge given: what rules leave open is not scored (the run was judged by {judged.ref.model})"
     head = stored.head()
     reasons = (head.verdict or {}).get("reasons", ()) if head is not None else ()
-    lost = next((reason for reason in reasons if str(reason).startswith(SAID)), None)
+    lost = next((reason for reason in reasons if str(reason).startswith(AGAINST)), None)
     if lost is not None:
         yield f"WARNING: the run was not clear of its baseline, which this scoring is NOT held against ({lost})"
 

@@ -9,9 +9,11 @@ from msgspec import Struct
 
 from harness.domain.ids import TrialKey
 from harness.domain.record import Header, TrialRow
-from harness.domain.verdict import ExitCode, Property, Severity, Status
+from harness.domain.verdict import ExitCode, Property, Severity, Status, worst
 from harness.stats.paired import McNemar, SignTest
 
+AGAINST = "against "
+"""How each reason begins that a run's verdict has from its baseline."""
 DRIFT = 0.1
 """Threshold of drift where nobody says otherwise."""
 Metric = Literal["latency_ms", "cost_usd", "tokens", "steps"]
@@ -216,7 +218,5 @@ class Gate(Struct, frozen=True):
 
     @property
     def exit_code(self) -> ExitCode:
-        """The code that speaks for all reasons, in the order of `harness.scoring.bars.PRECEDENCE`."""
-        codes = {reason.code for reason in self.reasons}
-        order = (ExitCode.NO_VERDICT, ExitCode.NOT_JUDGED, ExitCode.REGRESSION)
-        return next((code for code in order if code in codes), ExitCode.OK)
+        """The code that speaks for all reasons."""
+        return worst(reason.code for reason in self.reasons)

@@ -238,6 +238,16 @@ class ExitCode(IntEnum):
     NO_VERDICT = 6
 
 
+PRECEDENCE = (
+    ExitCode.SAFETY, ExitCode.NO_VERDICT, ExitCode.NOT_JUDGED, ExitCode.REGRESSION, ExitCode.BAR_MISSED, ExitCode.OK,
+)  # fmt: skip
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """The exit code that speaks for several: 4, 6, 3, 5, 1, 0."""
+    return min(codes, key=PRECEDENCE.index, default=ExitCode.OK)
+
+
 class RunVerdict(Struct, frozen=True):
     """What a run comes to: rates per agent and property, counts of what was not quality, exit code.
 

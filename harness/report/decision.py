@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from harness.domain.comparison import Comparison, Gate, Pair, PairKind
-from harness.domain.verdict import ExitCode, Severity
+from harness.domain.comparison import AGAINST, Comparison, Gate, Pair, PairKind
+from harness.domain.verdict import ExitCode, Severity, worst
 from harness.report.markdown_text import bounded, cell, code, plain, table
 from harness.report.view import RunView
 from harness.report.words import counts, interval, out_of_n, percent
 
 MAX_LINES = 20
 """Of each list; the rest is counted."""
-_WORSE = (PairKind.REGRESSED, PairKind.NEW_FAILURE, PairKind.FAILED_DIFFERENTLY)
+_WORSE = (PairKind.REGRESSED, PairKind.NEW_FAILURE)
 
 
 class Decided(Struct, frozen=True):
@@ -52,10 +52,8 @@ def decision(found: Decided) -> str:
 
 def _code(found: Decided) -> ExitCode:
     """Of the run; of the gate where that weighs more. A stored run knows nothing of a base it is held against later."""
-    own = found.view.verdict.exit_code
-    codes = {own, *(reason.code for reason in found.gate.reasons)} if found.gate is not None else {own}
-    order = (ExitCode.SAFETY, ExitCode.NO_VERDICT, ExitCode.NOT_JUDGED, ExitCode.REGRESSION, ExitCode.BAR_MISSED)
-    return next((one for one in order if one in codes), ExitCode.OK)
+    reasons = found.gate.reasons if found.gate is not None else ()
+    return worst((found.view.verdict.exit_code, *(reason.code for reason in reasons)))
 
 
 _ADVICE = {
@@ -85,7 +83,7 @@ def _own_reasons(found: Decided) -> Iterator[str]:
     """The run's, without those its own gate took from the very comparison whose reasons are told beside them."""
     told = set()
     if found.comparison is not None and found.gate is not None:
-        told = {f"against {found.comparison.base.name}: {reason.text}" for reason in found.gate.reasons}
+        told = {f"{AGAINST}{found.comparison.base.name}: {reason.text}" for reason in found.gate.reasons}
     yield from (reason for reason in found.view.verdict.reasons if reason not in told)
 
 
@@ -140,7 +138,7 @@ def _gravest(pair: Pair) -> Severity | None:
     found = [change.severity for change in pair.worse]
     if found:
         return min(found, key=order.index)
-    return Severity.MAJOR if pair.kind in _WORSE[:2] else None
+    return Severity.MAJOR if pair.kind in _WORSE else None
 
 
 def _drift(comparison: Comparison | None) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from harness.domain.verdict import (
+    PRECEDENCE,
     AgentUse,
     ExitCode,
     Property,
@@ -15,6 +16,7 @@ from harness.domain.verdict import (
     RunVerdict,
     TrialVerdict,
     Unrated,
+    worst,
 )
 from harness.scoring.tally import AgentTally, PropertyTally, Tally
 from harness.stats.intervals import wilson
@@ -23,16 +25,7 @@ from harness.stats.repeats import flake_rate, pass_at_k, pass_hat_k
 DEFAULT_BAR = 1.0
 """Bar of a property the pack sets none for: what is checked must hold, unless a pack dares to say otherwise."""
 
-PRECEDENCE = (
-    ExitCode.SAFETY, ExitCode.NO_VERDICT, ExitCode.NOT_JUDGED, ExitCode.REGRESSION, ExitCode.BAR_MISSED, ExitCode.OK,
-)  # fmt: skip
-
 Finding = tuple[ExitCode, str]
-
-
-def worst(codes: Iterable[ExitCode]) -> ExitCode:
-    """The exit code that speaks for several: 4, 6, 3, 5, 1, 0."""
-    return min(codes, key=PRECEDENCE.index, default=ExitCode.OK)
 
 
 def judge_run(

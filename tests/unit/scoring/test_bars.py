@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from harness.domain.ids import TrialKey
 from harness.domain.verdict import (
+    PRECEDENCE,
     CheckVerdict,
     ExitCode,
     Judgement,
@@ -24,8 +25,9 @@ from harness.domain.verdict import (
     Status,
     TrialVerdict,
     Unrated,
+    worst,
 )
-from harness.scoring.bars import PRECEDENCE, judge_run, worst
+from harness.scoring.bars import judge_run
 from harness.stats.intervals import wilson
 
 PASS, FAIL, UNSCORED, OFF = Status.PASS, Status.FAIL, Status.NOT_SCORED, Status.NOT_APPLICABLE
