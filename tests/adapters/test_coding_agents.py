@@ -42,3 +42,15 @@ def test_an_acp_agent_asks_at_the_gate_before_it_runs_a_command(tmp_path: Path) 
         assert events(ran, key, "connect") == []
     ends = {key.scenario: events(ran, key, "end")[0]["end"] for key in ran.plan.cells()}
     assert ends == {"mend-with-permission": "completed", "no-permission": "refused"}
+
+
+def test_an_acp_agent_reads_edits_and_runs_by_its_client(tmp_path: Path) -> None:
+    ran = run("acp-claude", "client-tools", tmp_path / "store")
+    (key,) = ran.plan.cells()
+    assert framework_of(ran, key) == "@zed-industries/claude-code-acp 0.16.2"
+    assert {call["request"]["api"] for call in events(ran, key, "model_call")} == {"messages"}
+    kinds = [(call["name"], call["arguments"]["kind"]) for call in events(ran, key, "tool_call")]
+    assert kinds == [("acp_permission", "edit"), ("acp_permission", "execute")]
+    notes = [note["text"] for note in events(ran, key, "note")]
+    assert {"writes /tmp/workspace/median.js", "runs node median.js 1 2"} <= set(notes)
+    assert [done["exit_code"] for done in events(ran, key, "verify")] == [0]
