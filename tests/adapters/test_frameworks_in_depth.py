@@ -61,6 +61,35 @@ async def graph(tools):
         (CALL, {"content": "60 days"}),
         {"text": "60 days"},
     ),
+    "langgraph-own-tool-that-sees-the-state": Case(
+        "langgraph",
+        "graph",
+        """
+from typing import Annotated
+
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
+
+@tool
+def policy_lookup(tier: str, state: Annotated[dict, InjectedState]) -> str:
+    'Look up.'
+    raise RuntimeError("only in the office")
+
+def chat(state: MessagesState):
+    return {"messages": [ChatOpenAI(model="gpt-4o").bind_tools([policy_lookup]).invoke(state["messages"])]}
+
+graph = StateGraph(MessagesState)
+graph.add_node("chat", chat)
+graph.add_node("tools", ToolNode([policy_lookup]))
+graph.add_edge(START, "chat")
+graph.add_conditional_edges("chat", tools_condition)
+graph.add_edge("tools", "chat")
+""",
+        (CALL, {"content": "60 days"}),
+        {"text": "60 days"},
+    ),
     "pydantic-ai-own-tool-and-typed-answer": Case(
         "pydantic-ai",
         "agent",

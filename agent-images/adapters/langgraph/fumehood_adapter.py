@@ -23,9 +23,8 @@ def agent(task, tools):
 
 
 async def _answered(task, tools):
-    offered = [mediated(tools, spec) for spec in tools.describe()]
-    graph = await _graph(offered)
-    _take_over(graph, {tool.name: tool for tool in offered})
+    graph = await _graph([mediated(tools, spec) for spec in tools.describe()])
+    _take_over(graph, tools)
     result = await _step(graph, fill(task, "messages"))
     while isinstance(result, dict) and result.get("__interrupt__"):  # it asks a human
         said = await asyncio.to_thread(task.ask, str(result["__interrupt__"][0].value))
@@ -48,19 +47,31 @@ async def _step(graph, given):
     return await graph.ainvoke(given, CONFIG)
 
 
-def mediated(tools, spec):
+def mediated(tools, spec, instead_of=None):
     """A scenario's tool as LangChain has them."""
+    filled_in = _filled_in(instead_of)
 
     def call(**arguments):
-        return called(tools, spec["name"], arguments)
+        return called(tools, spec["name"], {name: arguments[name] for name in arguments if name not in filled_in})
 
     return StructuredTool(
         name=spec["name"], description=spec["description"] or spec["name"], args_schema=spec["input_schema"], func=call
     )
 
 
-def _take_over(graph, offered):
+def _filled_in(tool):
+    """The parameters of a graph's own tool that LangGraph fills in by itself (state, store, runtime)."""
+    call = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    if call is None:
+        return set()
+    shown = tool.tool_call_schema if isinstance(tool.tool_call_schema, dict) else tool.tool_call_schema.model_json_schema()
+    named = {one.name for one in inspect.signature(call).parameters.values() if one.kind is not one.VAR_KEYWORD}
+    return named - set(shown.get("properties", ()))
+
+
+def _take_over(graph, tools):
     for node in graph.nodes.values():
         own = getattr(node.bound, "tools_by_name", None)
-        if isinstance(own, dict):
-            own.update({name: tool for name, tool in offered.items() if name in own})
+        for name in own if isinstance(own, dict) else ():
+            if name in tools:
+                own[name] = mediated(tools, tools.describe(name), own[name])
