@@ -84,7 +84,8 @@ class Session {
   /** Whether a call is of one of the task's tools, by what agents call a tool of an MCP server. */
   isOurs({ name, title, rawInput }) {
     if ([rawInput?.server_name, rawInput?.server].includes(SERVER)) return true;
-    const bare = (text) => String(text ?? "").replace(/^(Tool: )?(mcp(__|[./]))?/, "").replace(RegExp(`^${SERVER}(__|[./])`), "");
+    const bare = (text) =>
+      String(text ?? "").replace(/^(Tool: )?(mcp(__|[./]))?/, "").replace(RegExp(`^${SERVER}(__|[./])`), "");
     return [name, title].some((text) => this.offered().includes(bare(text)));
   }
 
