@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
+from harness.app.images import build
 from harness.domain.ids import TrialKey
 from tests.e2e.rig import events, fumehood, last, write_pack
 from tests.images.adapters import EXAMPLES, LIMITS
@@ -165,6 +166,7 @@ def test_a_scenarios_tool_takes_the_place_of_the_agents_own(name: str, tmp_path:
     scenario = {"id": "look", "input": "How long?", "allowed_tools": ["policy_lookup"]}
     scenario |= {"replies": {"model": list(case.turns)}, "checks": [{"check": "tool_called", "tool": "policy_lookup"}]}
     pack = write_pack(tmp_path, scenario, tools={"policy_lookup": LOOKUP})
+    build(folder)
     done = fumehood("run", pack, "--agent", folder, *LIMITS, "--store", tmp_path / "store")
     key = TrialKey(name, "look", 1)
     (end,) = events(last(tmp_path / "store"), key, "trajectory")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from harness.app.images import build
 from harness.domain.ids import TrialKey
 from harness.domain.outcome import Blame, End
 from harness.store.run import StoredRun
@@ -162,7 +163,7 @@ def troubled(tmp_path_factory: pytest.TempPathFactory) -> Troubled:
     replies = {"model": [{"content": "fine"}], "ask": [{"answer": "yes"}]}
     check = {"check": "output_contains", "value": "fine", "severity": "critical"}
     pack = write_pack(base, {"id": "task", "input": "Are you fine?", "replies": replies, "checks": [check]})
-    agents = [str(folder_of(base, name, trouble)) for name, trouble in TROUBLES.items()]
+    agents = [build(folder_of(base, name, trouble))[0] for name, trouble in TROUBLES.items()]
     given = [part for agent in agents for part in ("--agent", agent)]
     limits = ("--limit", "startup_ms=60000", "--limit", "idle_ms=60000")
     done = fumehood("run", pack, *given, *limits, "--store", base / "store", "--jobs", 4)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
 
+from harness.app.images import build
 from harness.domain.ids import TrialKey
 from harness.store.run import StoredRun
 from tests.e2e.rig import ROOT, events, fumehood, last, verdicts
@@ -53,6 +54,7 @@ class Ran:
 
 def ran(example: Example, store: Path) -> Ran:
     """`fumehood run packs/adapters --agent agent-images/examples/NAME`, and all that is wrong with it."""
+    build(EXAMPLES / example.name)  # beforehand, as packages come at the network's own pace and a command may not
     only = [part for tag in example.tags for part in ("--only", f"tag:{tag}")]
     done = fumehood("run", PACK, "--agent", EXAMPLES / example.name, *only, *LIMITS, "--jobs", 2, "--store", store)
     run = last(store)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from agents import FunctionTool, Runner, set_tracing_disabled
+from agents import Agent, FunctionTool, Runner, set_tracing_disabled
 from fumehood_entry import about, adapted, answer, called, load
 
 AGENT = about("openai-agents")
@@ -13,11 +13,23 @@ set_tracing_disabled(True)  # traces would go to OpenAI, and there is no network
 
 @adapted
 async def agent(task, tools):
-    offered = [mediated(tools, spec) for spec in tools.describe()]
-    names = {tool.name for tool in offered}
-    kept = [tool for tool in target.tools if tool.name not in names]
-    result = await Runner.run(target.clone(tools=kept + offered), task.messages)
+    offered = {spec["name"]: mediated(tools, spec) for spec in tools.describe()}
+    _take_over(target, offered, [])
+    own = {tool.name for tool in target.tools}
+    more = [tool for name, tool in offered.items() if name not in own]
+    result = await Runner.run(target.clone(tools=target.tools + more), task.messages)
     return answer(result, "final_output")
+
+
+def _take_over(one, offered, seen):
+    """In the agent, and in those it hands over to."""
+    if any(one is other for other in seen):
+        return
+    seen.append(one)
+    one.tools = [offered.get(tool.name, tool) for tool in one.tools]
+    for other in one.handoffs:
+        if isinstance(other, Agent):
+            _take_over(other, offered, seen)
 
 
 def mediated(tools, spec):
