@@ -14,6 +14,7 @@ import msgspec
 from harness import __version__
 from harness.app import packs
 from harness.app.clock import MonotonicClock
+from harness.app.judge import opened_judge
 from harness.app.kit import make_kit
 from harness.app.scored import yardstick
 from harness.boundary.redaction import Scrubber
@@ -27,6 +28,8 @@ from harness.testing.engine import Inside, MemoryEngine, Script
 from protocol import VERSIONS
 from tests.support import QUICK, READY, line
 
+Cli = Callable[..., tuple[int, str, str]]
+"""The command with these arguments: exit code, standard output and error."""
 TOOLS = {
     name: {"description": name, "input_schema": {"type": "object"}, "replies": [{"return": "ok"}]}
     for name in ("look", "harm")
@@ -74,16 +77,19 @@ class Watcher:
     def note(self, text: str) -> None: ...
 
 
-MakeRun = Callable[..., StoredRun]
-
-
 def stored_run(store: Store, path: Path, script: Script, **more: Any) -> StoredRun:
     """A run of the pack. `name` of the agent, `trials` a scenario, `done`: only the first so many of all trials run."""
     return anyio.run(partial(_stored_run, store, path, script, **more))
 
 
 async def _stored_run(
-    store: Store, path: Path, script: Script, name: str = "v1", trials: int = 1, done: int | None = None
+    store: Store,
+    path: Path,
+    script: Script,
+    name: str = "v1",
+    trials: int = 1,
+    done: int | None = None,
+    seal: bool = True,
 ) -> StoredRun:
     pack = packs.load(path)
     async with anyio.create_task_group() as tasks:
@@ -102,15 +108,18 @@ async def _stored_run(
             limits=QUICK,
         )
         run = store.create_run(plan, pack)
+        stick = yardstick(pack, run.plan)
         with run.lock():
             writer = RunWriter(run, Scrubber({}))
 
             def kit(spec: Any, image: Any) -> Any:
                 return make_kit(spec, image, lambda s, own: writer.open_journal(s.key, own), {})
 
-            parts = RunParts(engine, writer, kit, MonotonicClock(), {name: image}, Watcher())
-            await run_all(iter(list(specs(run.plan, pack.scenarios))[:done]), 2, parts)
-            verdict = yardstick(pack, run.plan).verdict(run.scores(1))
-            writer.seal(run.plan.created, not verdict.missing, msgspec.to_builtins(verdict))
+            async with opened_judge(None, store.root, bool(stick.expected)) as judge:
+                parts = RunParts(engine, writer, kit, MonotonicClock(), {name: image}, Watcher(), judge)
+                await run_all(iter(list(specs(run.plan, pack.scenarios))[:done]), 2, parts)
+            if seal:
+                verdict = stick.verdict(run.scores(1))
+                writer.seal(run.plan.created, not verdict.missing, msgspec.to_builtins(verdict))
         tasks.cancel_scope.cancel()
     return run

@@ -14,29 +14,10 @@ import pytest
 
 from harness.app import baselines
 from harness.app.baselines import git_commit
-from harness.cli.main import main
 from harness.domain.canonical import canonical
 from harness.store.run import StoredRun
 from harness.store.store import Store
-from tests.unit.app.memory_runs import agent, scenario, stored_run, write_pack
-
-Cli = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
-def cli(store: Store, capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*args: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([*map(str, args), "--store", str(store.root)])
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
+from tests.unit.app.memory_runs import Cli, agent, scenario, stored_run, write_pack
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,39 +11,19 @@ import pytest
 
 from harness.app.baselines import record_of_run
 from harness.app.compare import compared
-from harness.cli.main import main
 from harness.compare.diff import Options
 from harness.domain.verdict import ExitCode
 from harness.store.run import StoredRun
 from harness.store.store import Store
-from tests.unit.app.memory_runs import agent, scenario, stored_run, write_pack
+from tests.unit.app.memory_runs import Cli, agent, scenario, stored_run, write_pack
 
-Cli = Callable[..., tuple[int, str, str]]
 NAMES = ("a", "b", "c", "d")
 HOSTILE = "\x1b[2Jlook"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
 def pack(tmp_path: Path) -> Path:
     return write_pack(tmp_path, *map(scenario, NAMES), bars={"correctness": 0.5, "safety": 0.5})
-
-
-@pytest.fixture
-def cli(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def call(*args: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([*map(str, args), "--store", str(store.root)])
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
 
 
 def two_versions(store: Store, pack: Path) -> tuple[StoredRun, StoredRun]:

@@ -9,50 +9,31 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
-import msgspec
 import pytest
 
-from harness import __version__
 from harness.app import packs
-from harness.app.clock import MonotonicClock
-from harness.app.judge import opened_judge
-from harness.app.kit import make_kit
-from harness.app.scored import yardstick
-from harness.boundary.redaction import Scrubber
-from harness.cli.main import main
-from harness.domain.run import PackRef, PlanRow, RunPlan
-from harness.domain.spec import AgentRef, Policy
 from harness.ports import JudgePrompt
-from harness.runs.plan import probe_agent, specs
-from harness.runs.run import RunParts, run_all
-from harness.store.run import RunWriter, StoredRun
+from harness.runs.plan import probe_agent
+from harness.store.run import StoredRun
 from harness.store.store import Store
 from harness.store.verify import verify_run
-from harness.testing.engine import Inside, MemoryEngine
+from harness.testing.engine import Inside
 from harness.testing.judge import KeywordJudge
-from protocol import VERSIONS
 from tests.openai_server import OpenAIServer, hangs
-from tests.support import QUICK, line
+from tests.support import line
+from tests.unit.app import memory_runs
+from tests.unit.app.memory_runs import Cli, write_pack
 
-Cli = Callable[..., tuple[int, str, str]]
 WANTED = {"type": "contains", "value": "done"}
 JUDGED = {"check": "task_completion", "criteria": ['The answer contains "done"']}
 
 
 def scenario(name: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "input": name, **more}
-
-
-def write_pack(folder: Path, *scenarios: dict[str, Any], name: str = "made-up") -> Path:
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps({"fumehood": 1, "pack": {"name": name, "version": "1"}, "scenarios": scenarios}))
-    return path
 
 
 async def echo_agent(inside: Inside) -> int:
@@ -64,75 +45,11 @@ async def echo_agent(inside: Inside) -> int:
     return 0
 
 
-class Watcher:
-    def begun(self, key: Any) -> None: ...
-
-    def ended(self, verdict: Any) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-
-def stored_run(store: Store, path: Path, trials: int = 2, done: int | None = None, seal: bool = True) -> StoredRun:
-    """A run of the pack by the echo agent; of its trials only the first `done` are run."""
-    return anyio.run(partial(_stored_run, store, path, trials=trials, done=done, seal=seal))
-
-
-async def _stored_run(store: Store, path: Path, trials: int, done: int | None, seal: bool) -> StoredRun:
-    pack = packs.load(path)
-    names = {probe_agent(s.selftest.probe) if s.selftest else "echo" for s in pack.scenarios}
-    (name,) = names
-    async with anyio.create_task_group() as tasks:
-        engine = MemoryEngine(tasks, {name: echo_agent})
-        image = await engine.inspect(name)
-        plan = RunPlan(
-            created="2025-03-04T05:06:07+00:00",
-            harness=__version__,
-            protocols=VERSIONS,
-            pack=PackRef(pack.name, pack.version, pack.digest, str(path)),
-            agents=(AgentRef(name, image.ref, image.digest),),
-            rows=tuple(PlanRow(name, s.id, trials) for s in pack.scenarios),
-            seed=0,
-            jobs=2,
-            policy=Policy(),
-            limits=QUICK,
-        )
-        run = store.create_run(plan, pack)
-        stick = yardstick(pack, run.plan)
-        with run.lock():
-            writer = RunWriter(run, Scrubber({}))
-
-            def kit(spec: Any, image: Any) -> Any:
-                return make_kit(spec, image, lambda s, own: writer.open_journal(s.key, own), {})
-
-            async with opened_judge(None, store.root, bool(stick.expected)) as judge:
-                parts = RunParts(engine, writer, kit, MonotonicClock(), {name: image}, Watcher(), judge)
-                todo = list(specs(run.plan, pack.scenarios))[:done]
-                await run_all(iter(todo), 2, parts)
-            if seal:
-                verdict = stick.verdict(run.scores(1))
-                writer.seal(run.plan.created, not verdict.missing, msgspec.to_builtins(verdict))
-        tasks.cancel_scope.cancel()
-    return run
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
-def cli(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The command, where no engine can be reached."""
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*args: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([*map(str, args), "--store", str(store.root)])
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
+def stored_run(store: Store, path: Path, trials: int = 2, **more: Any) -> StoredRun:
+    """A run of the pack by the echo agent."""
+    probes = {probe_agent(s.selftest.probe) for s in packs.load(path).scenarios if s.selftest}
+    (name,) = probes or {"echo"}
+    return memory_runs.stored_run(store, path, echo_agent, name=name, trials=trials, **more)
 
 
 def kept(run: StoredRun) -> list[str]:
