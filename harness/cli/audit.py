@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.options import FORMAT, STORE
+from harness.cli.output import print_json
 
 if TYPE_CHECKING:
     from harness.app.stored import VerifyReport
@@ -42,11 +43,9 @@ def verify(ctx: click.Context, run: str, store: Path, form: str) -> None:
 
     report = recompute(store, run)
     if form == "json":
-        import json
-
         import msgspec
 
-        click.echo(json.dumps({"ok": report.ok, **msgspec.to_builtins(report)}, indent=2))
+        print_json({"ok": report.ok, **msgspec.structs.asdict(report)})
     else:
         _print(report)
     if not report.ok:

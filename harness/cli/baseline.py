@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli.options import BASELINES, FORMAT, STORE
+from harness.cli.output import print_json
 
 if TYPE_CHECKING:
     from harness.app.baselines import Baseline
@@ -186,8 +187,6 @@ def _line(text: str) -> None:
 
 
 def _print_json(value: Any) -> None:
-    import json
-
     from harness.report.view import inert
 
-    click.echo(json.dumps(inert(value), indent=2))
+    print_json(inert(value))

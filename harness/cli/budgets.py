@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.options import FORMAT, STORE
+from harness.cli.output import print_json
 
 if TYPE_CHECKING:
     from harness.app.budgets import Over, Proposal
@@ -56,15 +57,13 @@ def propose(run: str, store: Path, target: Path | None, form: str) -> None:
 
 
 def _print_json(proposal: Proposal) -> None:
-    import json
-
     import msgspec
 
     document = msgspec.to_builtins(proposal)
     document["budget"] = proposal.budget
     if proposal.written is not None:
         document["written"] = {"file": proposal.written.file, "diff": proposal.written.diff}
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)
 
 
 def _print(proposal: Proposal) -> None:

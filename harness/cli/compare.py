@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from harness.cli.options import BASELINES, FORMAT, JUDGE, JUDGE_SET, STORE, Rate
+from harness.cli.output import print_json
 
 
 @click.command()
@@ -47,11 +48,9 @@ def compare(ctx: click.Context, /, form: str, gated: bool, everything: bool, **g
 
     found = execute(CompareRequest(**given))
     if form == "json":
-        import json
-
         from harness.report.comparison import comparison_json
 
-        click.echo(json.dumps(comparison_json(found.comparison, found.gate, everything), indent=2))
+        print_json(comparison_json(found.comparison, found.gate, everything))
     else:
         import sys
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from harness.cli.options import FORMAT, STORE
+from harness.cli.output import print_json
 from harness.domain.verdict import Property
 from harness.report.words import cost, interval, percent
 
@@ -55,7 +55,7 @@ def trend(prop: str, pack: str | None, agent: str | None, limit: int, store: Pat
 
     points = history.trend(store, Property(prop), history.Asked(pack, agent, limit))
     if form == "json":
-        _print_json({"property": prop, "points": points})
+        print_json({"property": prop, "points": points})
         return
     series: dict[tuple[str, str, str], list[TrendPoint]] = {}
     for point in points:
@@ -134,19 +134,13 @@ def _spent(row: ScenarioRecord) -> str:
 
 def _scenarios(form: str, found: Sequence[ScenarioRecord], head: str, tell: Callable[[ScenarioRecord], str]) -> None:
     if form == "json":
-        _print_json({"scenarios": found})
+        print_json({"scenarios": found})
         return
     rows = [
         (r.pack, r.agent, r.scenario, str(r.runs), str(r.trials), str(r.passed), percent(r.rate), tell(r))
         for r in found
     ]
     _print((*_HEADS, head), rows)
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    import msgspec
-
-    click.echo(json.dumps(msgspec.to_builtins(document), indent=2))
 
 
 def _print(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.options import FORMAT, JUDGE, JUDGE_SET, STORE
+from harness.cli.output import print_json
 
 
 @click.group()
@@ -51,11 +52,7 @@ def calibrate(ctx: click.Context, /, form: str, **given: Any) -> None:
     if found is None:
         ctx.abort()
     if form == "json":
-        import json
-
-        import msgspec
-
-        click.echo(json.dumps(msgspec.to_builtins(found), indent=2))
+        print_json(found)
     else:
         render_calibration(found, Console(file=sys.stdout))
     ctx.exit(int(found.exit_code))

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.options import FORMAT, JUDGE, JUDGE_SET, STORE
+from harness.cli.output import print_json
 
 
 @click.command()
@@ -42,13 +43,11 @@ def noise(ctx: click.Context, /, form: str, **given: Any) -> None:
     if found is None:
         ctx.abort()
     if form == "json":
-        import json
-
         import msgspec
 
         from harness.report.view import inert
 
-        click.echo(json.dumps(inert(msgspec.to_builtins(found)), indent=2))
+        print_json(inert(msgspec.to_builtins(found)))
         return
     from harness.report.terminal import one_line
     from harness.report.words import interval, percent

@@ -18,6 +18,7 @@ from harness.cli.options import (
     Rate,
     model_options,
 )  # fmt: skip
+from harness.cli.output import print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,8 +117,6 @@ def run(ctx: click.Context, /, form: str, **given: Any) -> None:
 
 
 def _print_json(done: Finished) -> None:
-    import json
-
     from harness.report.comparison import comparison_json, rerun_json
     from harness.report.view import run_json
 
@@ -125,7 +124,7 @@ def _print_json(done: Finished) -> None:
     if done.compared is not None:
         document["comparison"] = comparison_json(done.compared.comparison, done.compared.gate, False)
         document["reruns"] = [rerun_json(rerun) for rerun in done.reruns]
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)
 
 
 def _print_text(done: Finished, console: Console, store: Path) -> None:

@@ -12,6 +12,7 @@ import click
 from harness.cli import history
 from harness.cli.export import export
 from harness.cli.options import FORMAT, STORE
+from harness.cli.output import print_json
 from harness.cli.trajectory import trajectory
 
 if TYPE_CHECKING:
@@ -101,14 +102,14 @@ def show(run: str, trial: str | None, scoring: int | None, store: Path, form: st
     shown = stored.show(store, run, scoring)
     if form == "json":
         document = {
-            "run": _plain(shown.summary),
-            "plan": _plain(shown.plan),
+            "run": shown.summary,
+            "plan": shown.plan,
             "verdict": shown.verdict,
-            "scenarios": _plain(shown.scenarios),
+            "scenarios": shown.scenarios,
             "scoring": shown.scoring,
-            "scorings": _plain(shown.scorings),
+            "scorings": shown.scorings,
         }
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
     else:
         _print_run(shown, store)
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.options import FAIL_UNDER, FORMAT, JUDGE, JUDGE_SET, STORE, STRICT_CRITICAL
+from harness.cli.output import print_json
 
 
 @click.command()
@@ -51,11 +52,7 @@ def score(ctx: click.Context, /, form: str, **given: Any) -> None:
     if done is None:
         ctx.abort()
     if form == "json":
-        import json
-
-        import msgspec
-
-        click.echo(json.dumps({**run_json(done.view), "scoring": msgspec.to_builtins(done.change)}, indent=2))
+        print_json({**run_json(done.view), "scoring": done.change})
     else:
         render_run(done.view, Console(file=sys.stdout), request.store)
         click.echo(change_line(done.change, {int(code): word for code, (word, _) in MEANINGS.items()}))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli.options import FORMAT
+from harness.cli.output import print_json
 
 
 @click.command()
@@ -21,10 +22,8 @@ def trajectory(file: Path, form: str) -> None:
     Example:
       fumehood runs trajectory trajectory.json
     """
-    import json
     import sys
 
-    import msgspec
     from rich.console import Console
 
     from harness.app.trajectories import read
@@ -32,7 +31,7 @@ def trajectory(file: Path, form: str) -> None:
 
     events = read(file)
     if form == "json":
-        click.echo(json.dumps({"events": msgspec.to_builtins(events)}, indent=2))
+        print_json({"events": events})
         return
     console = Console(file=sys.stdout)
     for event in events:
