@@ -19,9 +19,7 @@ from harness.domain.verdict import CheckVerdict, ExitCode, RunVerdict, TrialVerd
 _TOOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}\Z")
 
 
-def record_of(
-    plan: RunPlan, pack: Pack, verdicts: Iterable[TrialVerdict], verdict: RunVerdict, model: str | None = None
-) -> Record:
+def record_of(plan: RunPlan, pack: Pack, verdicts: Iterable[TrialVerdict], verdict: RunVerdict) -> Record:
     """The record of a run. `verdicts` are read once, the last one on a trial holds; `verdict`: of the same ones."""
     places = {scenario.id: (scenario.family, scenario.bucket) for scenario in pack.scenarios}
     rows: dict[TrialKey, TrialRow] = {}
@@ -47,7 +45,7 @@ def record_of(
         summary=summary,
         judge=plan.judge,
         judged_by=tuple(sorted(judges)),
-        model=model or (None if plan.model is None else str(plan.model)),
+        model=None if plan.model is None else str(plan.model),
         doubts=doubts_of(summary),
     )
     return Record(header, tuple(rows[key] for key in sorted(rows)))
