@@ -35,8 +35,15 @@ ROWS: dict[str, tuple[str, ...]] = {
 PLACES: dict[str, tuple[str, ...]] = {
     "msgspec": ("protocol", "harness"),
     "anyio": (
-        "harness.engines", "harness.session", "harness.models", "harness.runs", "harness.app", "harness.cli",
-        "harness.testing", "harness.scoring.judge", "harness.tools",
+        "harness.engines",
+        "harness.session",
+        "harness.models",
+        "harness.runs",
+        "harness.app",
+        "harness.cli",
+        "harness.testing",
+        "harness.scoring.judge",
+        "harness.tools",
     ),
     "click": ("harness.cli",),
     "docker": ("harness.engines",),
