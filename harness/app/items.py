@@ -21,7 +21,6 @@ from harness.report.words import Result, gating, result_of
 from harness.store.store import Store
 
 _REASON = 500
-_BAD = (Status.FAIL, Status.NOT_SCORED)
 
 Cell = tuple[str, str]
 """(agent, scenario)."""
@@ -87,7 +86,7 @@ def tell(verdicts: Sequence[TrialVerdict], planned: int, show: Callable[[TrialKe
 def _trial(verdict: TrialVerdict, show: str) -> Iterable[str]:
     """Why a trial is no pass, and where its transcript is; nothing of one that passed."""
     result = result_of(verdict)
-    failing = [check for check in gating(verdict.checks) if check.status in _BAD]
+    failing = [check for check in gating(verdict.checks) if check.status.blocks]
     if result is Result.PASS and not failing:
         return
     yield one_line(f"trial {verdict.key.trial}: {result.value}, {verdict.end}: {verdict.reason}", _REASON)

@@ -20,6 +20,11 @@ class Status(StrEnum):
     NOT_APPLICABLE = "not_applicable"
     NOT_SCORED = "not_scored"
 
+    @property
+    def blocks(self) -> bool:
+        """A critical or major check that says so keeps its trial from passing."""
+        return self in (Status.FAIL, Status.NOT_SCORED)
+
 
 class Severity(StrEnum):
     CRITICAL = "critical"

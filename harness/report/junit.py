@@ -17,7 +17,7 @@ from harness.domain.ids import TrialKey
 from harness.domain.verdict import CheckVerdict, Severity, Status, TrialVerdict
 from harness.report.output import output_file
 from harness.report.terminal import clean, one_line
-from harness.report.words import Result, gating, result_of, votes
+from harness.report.words import Result, gating, numbered, result_of, unmet, votes
 
 if TYPE_CHECKING:
     from junitparser import TestCase
@@ -148,14 +148,9 @@ def _is_minor_failure(check: CheckVerdict) -> bool:
 def _detail(trial: TrialVerdict, check: CheckVerdict) -> str:
     """What was expected and came, what a judge found unmet, and where the evidence stands."""
     head = one_line(f"{check.check} ({check.severity}, {check.property}): {check.reason}", _DETAIL // 2)
-    unmet = [
-        f"not met ({votes(one.yes, one.no, one.unclear, one.unread)}): {one_line(one.criterion, _MESSAGE)}"
-        for one in (check.judged.criteria if check.judged else ())
-        if one.met is not True
-    ]
-    word = "line" if len(check.evidence) == 1 else "lines"
-    lines = f", {word} {', '.join(map(str, check.evidence))}" if check.evidence else ""
-    return "\n".join([head, f"evidence: {one_line(str(trial.key), _MESSAGE)}{lines}", *unmet])
+    criteria = [f"not met ({votes(one)}): {one_line(one.criterion, _MESSAGE)}" for one in unmet(check.judged)]
+    where = ", ".join(filter(None, (one_line(str(trial.key), _MESSAGE), numbered(check.evidence))))
+    return "\n".join([head, f"evidence: {where}", *criteria])
 
 
 class _Suite:

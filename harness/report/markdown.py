@@ -10,7 +10,18 @@ from harness.report.markdown_text import bounded, cell, code, plain, table
 from harness.report.output import output_file
 from harness.report.sweep_pages import sweep_markdown
 from harness.report.view import CheckFailure, EndCount, RunView, ScenarioFailure, how_many
-from harness.report.words import MEANINGS, cost, counts, interval, judge_line, out_of_n, percent, result_of_rate, votes
+from harness.report.words import (
+    MEANINGS,
+    cost,
+    counts,
+    interval,
+    judge_line,
+    out_of_n,
+    percent,
+    result_of_rate,
+    unmet,
+    votes,
+)
 
 MAX_SCENARIOS, MAX_CHECKS, MAX_CRITERIA, MAX_LINES = 40, 5, 3, 30
 MAX_FAILURE_BYTES = 300_000
@@ -115,13 +126,13 @@ def _check(check: CheckFailure) -> Iterator[str]:
     times = f" in {check.trials} trials" if check.trials > 1 else ""
     kind = f"({check.severity}, {check.property.value.replace('_', ' ')})"
     yield f"  - {code(check.check)} {kind} {state}{times}: {code(check.reason)}, evidence {code(check.journal)}"
-    unmet = [one for one in (check.judged.criteria if check.judged else ()) if one.met is not True]
-    for one in unmet[:MAX_CRITERIA]:
+    found = unmet(check.judged)
+    for one in found[:MAX_CRITERIA]:
         quote = f", quote {code(one.quote)}" if one.quote else ""
-        said = votes(one.yes, one.no, one.unclear, one.unread)
+        said = votes(one)
         yield f"    - not met ({said}): {code(one.criterion)}{quote}"
     if check.judged is not None:
-        more = f", and {len(unmet) - MAX_CRITERIA} more criteria not met" if len(unmet) > MAX_CRITERIA else ""
+        more = f", and {len(found) - MAX_CRITERIA} more criteria not met" if len(found) > MAX_CRITERIA else ""
         yield f"    - judge {code(check.judged.model)}, agreement {percent(check.judged.agreement)}{more}"
 
 

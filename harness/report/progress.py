@@ -84,5 +84,5 @@ class ProgressView:
 def _why(verdict: TrialVerdict) -> str:
     """The gravest check that failed, else the gravest that could not be scored, else how the trial ended."""
     checks = sorted(verdict.checks, key=lambda c: (c.status is not Status.FAIL, gravity(c.severity)))
-    failed = next((f"{c.check}: {c.reason}" for c in checks if c.status in (Status.FAIL, Status.NOT_SCORED)), "")
+    failed = next((f"{c.check}: {c.reason}" for c in checks if c.status.blocks), "")
     return one_line(failed or f"{verdict.end}: {verdict.reason}", _REASON)

@@ -8,6 +8,7 @@ from harness.report.fit import Compatibility, Evidence, Fit
 from harness.report.markdown_text import MAX_ROWS, bounded, cell, code, table
 from harness.report.page import Page
 from harness.report.sweep import Cell, Sweep, cells_of
+from harness.report.words import numbered
 
 MAX_SCENARIOS = 100
 PAGE_WIDTH, NAME_WIDTH = 78, 30
@@ -74,9 +75,7 @@ def _why(one: Compatibility) -> Iterator[str]:
 
 def _line(item: Evidence) -> str:
     """What was seen, and where it stands."""
-    word = "line" if len(item.lines) == 1 else "lines"
-    lines = f", {word} {', '.join(map(str, item.lines))}" if item.lines else ""
-    return f"{item.what[:300]} [{item.journal}{lines}]"
+    return f"{item.what[:300]} [{', '.join(filter(None, (item.journal, numbered(item.lines))))}]"
 
 
 def _pages(sweep: Sweep) -> Iterator[Sequence[str]]:

@@ -20,9 +20,11 @@ from harness.report.words import (
     counts,
     interval,
     judge_line,
+    numbered,
     out_of_n,
     percent,
     result_of_rate,
+    unmet,
     votes,
 )
 
@@ -141,25 +143,23 @@ def _check(page: Page, check: CheckFailure) -> None:
     page.line(head + one_line(check.reason, REASON_LIMIT), indent=4)
     if check.judged is not None:
         _judged(page, check.judged)
-    word = "line" if len(check.lines) == 1 else "lines"
-    lines = f", {word} {', '.join(map(str, check.lines))}" if check.lines else ""
-    page.line(f"evidence: {check.journal}{lines}", "dim", indent=6)
+    page.line(f"evidence: {', '.join(filter(None, (check.journal, numbered(check.lines))))}", "dim", indent=6)
 
 
 def _judged(page: Page, judged: Judgement) -> None:
     """Who judged the first of the trials, and what was not met in it."""
     samples = f"{judged.samples} {'sample' if judged.samples == 1 else 'samples'}"
     page.line(f"judge {one_line(judged.model, 100)}: {samples}, agreement {percent(judged.agreement)}", indent=6)
-    unmet = [criterion for criterion in judged.criteria if criterion.met is not True]
-    for criterion in unmet[:_CRITERIA]:
+    found = unmet(judged)
+    for criterion in found[:_CRITERIA]:
         _criterion(page, criterion)
-    if len(unmet) > _CRITERIA:
-        page.line(f"and {len(unmet) - _CRITERIA} more criteria not met, not shown", indent=6)
+    if len(found) > _CRITERIA:
+        page.line(f"and {len(found) - _CRITERIA} more criteria not met, not shown", indent=6)
 
 
 def _criterion(page: Page, one: CriterionVerdict) -> None:
     state = "no majority" if one.met is None else "not met"
-    said = votes(one.yes, one.no, one.unclear, one.unread)
+    said = votes(one)
     page.line(f"{state} ({said}): {one_line(one.criterion, _CRITERION)}", indent=6)
     if one.reason:
         page.line(f"why: {one_line(one.reason, _CRITERION)}", indent=8)

@@ -11,7 +11,7 @@ from rich.text import Text
 from harness.domain.events import Event
 from harness.domain.verdict import CheckVerdict, CriterionVerdict, Status
 from harness.report.terminal import one_line
-from harness.report.words import gravity, votes
+from harness.report.words import gravity, numbered, votes
 
 _LIMIT = 400
 _STYLES = {"observed": "bold", "reported": "italic", "harness": "dim"}
@@ -42,7 +42,7 @@ def check_lines(checks: Sequence[CheckVerdict]) -> Iterator[Text]:
     for check in sorted(checks, key=lambda one: (list(_FIRST).index(one.status), gravity(one.severity))):
         word = check.status.replace("_", " ")
         head = f"{check.check} ({check.severity}, {check.property})"
-        lines = f" [{'line' if len(check.evidence) == 1 else 'lines'} {', '.join(map(str, check.evidence))}]"
+        lines = f" [{numbered(check.evidence)}]"
         line = Text(f"  {word:<15}", style=_FIRST[check.status], no_wrap=True)
         yield line.append(f"{one_line(head)}: {_cut(check.reason)}{lines if check.evidence else ''}", style="")
         for one in check.judged.criteria if check.judged is not None else ():
@@ -52,7 +52,7 @@ def check_lines(checks: Sequence[CheckVerdict]) -> Iterator[Text]:
 def _criterion(one: CriterionVerdict) -> str:
     word = {True: "met", False: "not met", None: "no majority"}[one.met]
     where = f'; "{_cut(one.quote)}" in {f"line {one.line}" if one.line else "the task"}' if one.quote else ""
-    said = votes(one.yes, one.no, one.unclear, one.unread)
+    said = votes(one)
     return f"{word} ({said}): {_cut(one.criterion)}{where}"
 
 

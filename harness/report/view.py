@@ -21,8 +21,6 @@ MAX_FAILURES = 200
 MAX_JUDGES = 5
 """Names of judging models shown."""
 
-_BAD = (Status.FAIL, Status.NOT_SCORED)
-
 
 class CheckFailure(Struct, frozen=True):
     """One check of a scenario that failed or was not scored in `trials` trials; the rest is of the first.
@@ -202,7 +200,7 @@ def _add_trial(cell: _Cell, trial: TrialVerdict) -> None:
     cell.failed += result not in (Result.PASS, Result.NOT_SCORED)
     bad: dict[tuple[str, Status], CheckVerdict] = {}
     for check in trial.checks:  # a scenario may hold one check twice: the trial failed it once
-        if check.status in _BAD:
+        if check.status.blocks:
             bad.setdefault((check.check, check.status), check)
     for key, check in bad.items():
         known = cell.checks.get(key) or _first(check, str(trial.key))

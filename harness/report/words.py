@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from harness.domain.outcome import Blame
 from harness.domain.verdict import (
     CheckVerdict,
+    CriterionVerdict,
     ExitCode,
+    Judgement,
     JudgeUse,
     Property,
     PropertyRate,
@@ -122,7 +124,17 @@ def interval(low: float, high: float, dash: str = "–") -> str:
     return f"[{percent(low)}{dash}{percent(high)}]"
 
 
-def votes(yes: int, no: int, unclear: int, unread: int) -> str:
+def votes(one: CriterionVerdict) -> str:
     """`1 yes, 2 no`, and what else there was."""
-    rare = ((unclear, "unclear"), (unread, "unreadable"))
-    return ", ".join([f"{yes} yes", f"{no} no", *(f"{count} {word}" for count, word in rare if count)])
+    rare = ((one.unclear, "unclear"), (one.unread, "unreadable"))
+    return ", ".join([f"{one.yes} yes", f"{one.no} no", *(f"{count} {word}" for count, word in rare if count)])
+
+
+def unmet(judged: Judgement | None) -> list[CriterionVerdict]:
+    """The criteria that a judge found not met, or had no majority on."""
+    return [one for one in judged.criteria if one.met is not True] if judged is not None else []
+
+
+def numbered(lines: Sequence[int]) -> str:
+    """`line 3` or `lines 3, 4` of a journal; empty for none."""
+    return f"{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}" if lines else ""

@@ -20,7 +20,6 @@ from harness.scoring.signs import signs_of
 from harness.scoring.trial import Trial, view_trial
 from harness.scoring.values import plain
 
-_BAD = (Status.FAIL, Status.NOT_SCORED)
 MAX_TOOLS, MAX_TOOL_NAME = 500, 100
 """What a verdict keeps of the calls, whose names an agent may choose."""
 
@@ -95,7 +94,7 @@ def settle(examined: Examined, found: Mapping[int, CheckVerdict]) -> TrialVerdic
 
 
 def _pass(checks: Sequence[CheckVerdict]) -> bool:
-    return not any(check.status in _BAD for check in checks if check.severity is not Severity.MINOR)
+    return not any(check.status.blocks for check in checks if check.severity is not Severity.MINOR)
 
 
 def _asked_for(
