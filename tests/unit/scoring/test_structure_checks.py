@@ -100,18 +100,18 @@ def test_a_remote_reference_is_never_fetched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "data"),
+    ("schema", "data", "expected"),
     [
-        ({"type": "array", "uniqueItems": True}, [{"a": n} for n in range(60_000)]),
-        ({"pattern": "^(a|aa)+$"}, "a" * 200_000 + "b"),
-        ({"patternProperties": {"^(a|aa)+$": False}}, {"a" * 5000 + "b" + str(n): 1 for n in range(100)}),
-        ({"type": "array", "items": {"type": "integer"}}, list(range(120_000))),
+        ({"type": "array", "uniqueItems": True}, [{"a": n} for n in range(60_000)], Status.PASS),
+        ({"pattern": "^(a|aa)+$"}, "a" * 200_000 + "b", Status.FAIL),
+        ({"patternProperties": {"^(a|aa)+$": False}}, {"a" * 5000 + "b" + str(n): 1 for n in range(100)}, Status.PASS),
+        ({"type": "array", "items": {"type": "integer"}}, list(range(120_000)), Status.PASS),
     ],
     ids=["uniqueItems", "pattern", "patternProperties", "items"],
 )
-def test_large_hostile_data_is_judged_in_bounded_time(schema: dict[str, Any], data: Any) -> None:
+def test_large_hostile_data_is_judged_in_bounded_time(schema: dict[str, Any], data: Any, expected: Status) -> None:
     began = time.process_time()
-    assert status(said(None, data), check="schema_validity", schema=schema) is Status.PASS or "pattern" in schema
+    assert status(said(None, data), check="schema_validity", schema=schema) is expected
     assert time.process_time() - began < 15
 
 
