@@ -10,7 +10,7 @@ from harness.domain.comparison import AGAINST, Comparison, Gate, Pair, PairKind
 from harness.domain.verdict import ExitCode, Severity, worst
 from harness.report.markdown_text import bounded, cell, code, plain, table
 from harness.report.view import RunView
-from harness.report.words import counts, interval, out_of_n, percent
+from harness.report.words import counts, gravity, interval, out_of_n, percent
 
 MAX_LINES = 20
 """Of each list; the rest is counted."""
@@ -134,10 +134,9 @@ def _of_severity(comparison: Comparison, severity: Severity) -> Iterator[str]:
 
 def _gravest(pair: Pair) -> Severity | None:
     """A trial that is worse without a check that says so failed by its end: major."""
-    order = list(Severity)
     found = [change.severity for change in pair.worse]
     if found:
-        return min(found, key=order.index)
+        return min(found, key=gravity)
     return Severity.MAJOR if pair.kind in _WORSE else None
 
 

@@ -11,9 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from harness.domain.ids import TrialKey
-from harness.domain.verdict import Status, TrialVerdict
+from harness.domain.verdict import TrialVerdict
 from harness.report.terminal import one_line
-from harness.report.words import Result, gravity, result_of
+from harness.report.words import Result, gravest, result_of
 
 _REASON = 160
 
@@ -83,6 +83,5 @@ class ProgressView:
 
 def _why(verdict: TrialVerdict) -> str:
     """The gravest check that failed, else the gravest that could not be scored, else how the trial ended."""
-    checks = sorted(verdict.checks, key=lambda c: (c.status is not Status.FAIL, gravity(c.severity)))
-    failed = next((f"{c.check}: {c.reason}" for c in checks if c.status.blocks), "")
-    return one_line(failed or f"{verdict.end}: {verdict.reason}", _REASON)
+    worst = gravest(verdict.checks)
+    return one_line(f"{worst.check}: {worst.reason}" if worst else f"{verdict.end}: {verdict.reason}", _REASON)

@@ -58,6 +58,12 @@ def gating(checks: Iterable[CheckVerdict]) -> list[CheckVerdict]:
     return sorted(found, key=lambda check: gravity(check.severity))
 
 
+def gravest(checks: Iterable[CheckVerdict]) -> CheckVerdict | None:
+    """The gravest check that failed, else the gravest that could not be scored; None: there is neither."""
+    bad = (check for check in checks if check.status.blocks)
+    return min(bad, key=lambda check: (check.status is not Status.FAIL, gravity(check.severity)), default=None)
+
+
 def gravity(severity: Severity) -> int:
     """For sorting: critical before major before minor."""
     return (Severity.CRITICAL, Severity.MAJOR, Severity.MINOR).index(severity)

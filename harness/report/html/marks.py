@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 
-from harness.domain.verdict import CheckVerdict, Severity, Status, TrialVerdict
-from harness.report.words import Result, result_of
+from harness.domain.verdict import Severity, Status, TrialVerdict
+from harness.report.words import Result, gravest, result_of
 
 WHY_CHARS = 240
 
@@ -38,7 +37,6 @@ _OF = {
     Result.FRICTION: Mark.FRICTION,
     Result.INCONCLUSIVE: Mark.INCONCLUSIVE,
 }
-_RANK = {Severity.CRITICAL: 0, Severity.MAJOR: 1, Severity.MINOR: 2}
 
 
 def mark_of(trial: TrialVerdict) -> Mark:
@@ -53,13 +51,9 @@ def is_critical(trial: TrialVerdict) -> bool:
 
 def why(trial: TrialVerdict) -> str:
     """The gravest failed check, else the first unscored one, else how it ended; empty for a clean pass."""
-    worst = _first(trial.checks, Status.FAIL) or _first(trial.checks, Status.NOT_SCORED)
+    worst = gravest(trial.checks)
     if worst is not None:
         text = f"{worst.check}: {worst.reason}"
     else:
         text = "" if trial.passed else f"{trial.end}: {trial.reason}"
     return text if len(text) <= WHY_CHARS else text[: WHY_CHARS - 1] + "…"
-
-
-def _first(checks: Iterable[CheckVerdict], status: Status) -> CheckVerdict | None:
-    return min((c for c in checks if c.status is status), key=lambda c: _RANK[c.severity], default=None)
