@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 
 from harness import __version__
 from harness.app import packs, verify_images, wiring
@@ -18,12 +18,15 @@ from harness.app.limits import overridden
 from harness.app.models import ModelOptions, model_spec
 from harness.app.outputs import Outputs
 from harness.app.scored import Yardstick, yardstick
+from harness.app.secrets import operator_secrets
 from harness.app.selftest import SELFTEST_LIMITS
 from harness.boundary.environment import redirect_targets
+from harness.boundary.redaction import Scrubber
 from harness.domain.limits import Limits
 from harness.domain.pack import Pack, Scenario
 from harness.domain.run import PackRef, RunPlan
 from harness.domain.spec import Policy, WritablePolicy
+from harness.domain.traces import CanaryWatch
 from harness.errors import UsageError
 from harness.ports import Engine
 from harness.runs.plan import Choice, chosen, rows
@@ -124,7 +127,7 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
         rerun_of=request.rerun_of,
         verify_images={name: image.digest for name, image in tests.items()},
     )
-    stored = store.create_run(plan, pack)
+    stored = store.create_run(plan, _kept(pack, say))
     return Ready(engine, yardstick(pack, stored.plan), fleet, stored, tests)
 
 
@@ -147,6 +150,18 @@ def _policy(request: RunRequest) -> Policy:
 def _pack_ref(pack: Pack) -> PackRef:
     """Absolute, so that the run can be resumed from another folder."""
     return PackRef(pack.name, pack.version, pack.digest, os.path.realpath(pack.path))
+
+
+def _kept(pack: Pack, say: Say) -> Pack:
+    """The pack as its copy beside the run may be: a secret of our own environment that stands in it is masked."""
+    secrets = operator_secrets()
+    plain = to_builtins(pack)
+    named = CanaryWatch(secrets).check(plain)
+    if not named:
+        return pack
+    names = ", ".join(sorted({name.removeprefix("env:") for name in named}))
+    say(f"WARNING: the pack holds the value of {names}: masked in the copy kept; fumehood score will want --pack")
+    return convert(Scrubber(secrets).scrub_json(plain), Pack)
 
 
 async def resumed(request: RunRequest, store: Store, say: Say) -> Ready:

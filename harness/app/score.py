@@ -97,7 +97,7 @@ def _own_pack(stored: StoredRun) -> Pack:
     """The copy beside the run. AuditMismatch where it is not the pack that the run was made with any more."""
     pack = stored.pack()
     if digest_of(pack) != stored.plan.pack.digest:
-        remedy = f"fumehood audit verify {stored.run_id}; --pack PATH scores with another pack"
+        remedy = f"if a secret was masked in it, give the pack with --pack; else fumehood audit verify {stored.run_id}"
         raise AuditMismatch(f"the pack in run {stored.run_id} is not the one it was made with", remedy)
     return pack
 

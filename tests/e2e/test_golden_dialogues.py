@@ -11,8 +11,8 @@ from protocol.dialogue import load_dialogues
 from tests.e2e.rig import PUPPET, ROOT, fumehood
 
 pytestmark = pytest.mark.engine
-ELSEWHERE = {"python", "node", "shell", "go", "probes"}
-"""The adapters play theirs in tests/images; probes are not meant to conform."""
+ELSEWHERE = {"python", "node", "shell", "go", "gateway", "probes"}
+"""The adapters and the launcher play theirs in tests/images; probes are not meant to conform."""
 IMAGES = sorted(path.parent.name for path in (ROOT / "agent-images").glob("*/Dockerfile"))
 
 

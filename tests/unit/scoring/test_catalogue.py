@@ -62,6 +62,8 @@ SOUND: list[dict[str, Any]] = [
     {"check": "evidence_grounding"},
     {"check": "hallucination_rate"},
     {"check": "policy_adherence", "rules": ["No promises"], "forbidden": ["(?i)promise"], "required": ["RET-[0-9]"]},
+    {"check": "workspace_diff", "allowed": ["src/*.py"], "required": ["src/total.py"]},
+    {"check": "verify", "severity": "critical"},
     {"check": "zero_disallowed_actions"},
     {"check": "end"},
 ]
