@@ -65,6 +65,9 @@ def _references(node: Node, root: Node) -> Iterator[Problem]:
         if name == "$id" and target is not None:
             # It moves the base that '#...' starts from, even to another document.
             yield child.mark.problem("$id: a schema in a pack has no address of its own")
+        if name == "$schema" and target is not None and (node is not root or "2020-12" not in target):
+            # Inside a schema it brings keywords back that nothing bounds.
+            yield child.mark.problem("$schema: only JSON Schema 2020-12, and only at the root")
         yield from _references(child, root)
     for child in node.items:
         yield from _references(child, root)

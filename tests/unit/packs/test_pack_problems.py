@@ -195,6 +195,8 @@ def test_a_tool_both_allowed_and_disallowed_is_legal_and_not_shown(write, catalo
         ("{properties: {a: {$id: x, $ref: '#/b'}}}", "$id"),
         ("{properties: {a: {$dynamicRef: 'other'}}}", "only references inside"),
         ("{properties: {a: {pattern: 'a{99999999999}'}}}", "not a usable"),
+        ("{properties: {a: {$schema: 'https://json-schema.org/draft/2020-12/schema'}}}", "only at the root"),
+        ("{$schema: 'http://json-schema.org/draft-07/schema#'}", "2020-12"),
     ],
 )
 def test_a_schema_that_could_fail_while_running_is_refused(write, catalogue, schema, message):
