@@ -11,7 +11,7 @@ FumehoodError                      code            blame        exit
 │   ├── EngineTimeout              engine_timeout  harness      6    one call to the engine hung
 │   └── ContainerLost              container_lost  harness      6    the container or its stream went away
 ├── PackFault                      pack_error      pack         6    found while running: a missing fixture, say
-│   └── CassetteMiss               cassette_miss   pack         6    a model call that was never recorded
+│   └── CassetteMiss               cassette_miss   pack         6    a call that was never recorded
 ├── SpendLimit                     spend_limit     harness      6    the run has spent what its user allows
 ├── UpstreamError                  upstream_error  upstream     6    a model or judge provider failed
 └── StoreError                     store_error     harness      6    the store cannot be read or written
@@ -101,7 +101,7 @@ class PackFault(FumehoodError):
 
 
 class CassetteMiss(PackFault):
-    """A model call the cassette holds no answer to.
+    """A call of a model, or of a served tool, that the cassette holds no answer to.
 
     It is blamed like a fixture that is missing: a recording is one, and whether the agent, the pack or the recording
     changed cannot be known from here. So it is never the agent's failure, and never a live call.

@@ -26,12 +26,12 @@ from harness.domain.pack import Scenario
 from harness.domain.spec import TrialSpec
 from harness.domain.traces import CanaryWatch
 from harness.domain.workspace import Taken, WorkArea
-from harness.ports import ContainerSpec, ImageInfo, Journal
+from harness.ports import ContainerSpec, ImageInfo, Journal, ToolProvider
 from harness.runs.trial import Kit
 from harness.runs.verify import Box, Verification
 from harness.session.rules import Rules
 from harness.tools.scripted import ScriptedTools
-from harness.tools.served import ServedTools
+from harness.tools.served import ServedTools, ServerTools
 from harness.tools.user import ScriptedUser
 
 OpenJournal = Callable[[TrialSpec, Scrubber], Journal]
@@ -53,7 +53,9 @@ def make_kit(
     canaries = plant(scenario.canaries, spec.seed, f"{spec.run_id}/{spec.key}/{spec.attempt}")
     fill = partial(substitute, canaries=canaries)
     scrubber = Scrubber({**operator_secrets, **{f"canary:{name}": value for name, value in canaries.items()}})
-    servers = tool_servers(spec)
+    trial = _trial_models(spec, fill, canaries, scrubber)
+    recorder, player = models.recorder(trial), models.tool_player(trial)
+    servers = tool_servers(spec) if player is None else {}
     scripted = ScriptedTools(scenario.tools, scenario.replies.tools, fill)
     rules = Rules(
         view=agent_view(spec, fill),
@@ -61,8 +63,12 @@ def make_kit(
         ledger=Ledger(scenario.budget),
         retries=RetryTracker(scenario.budget.max_retries_per_tool),
         canaries=CanaryWatch(canaries),
-        tools=ServedTools(scripted, scenario.tools, servers) if servers else scripted,
-        model=models.broker(_trial_models(spec, fill, canaries, scrubber)),
+        tools=_tools(
+            scripted,
+            scenario,
+            player or ServerTools(scenario.tools, servers, None if recorder is None else recorder.put_tool),
+        ),
+        model=models.broker(trial, recorder),
         user=ScriptedUser(scenario.replies.ask, fill),
         limits=spec.limits,
         told=_told(scenario, canaries),
@@ -82,6 +88,11 @@ def make_kit(
     verification = _verification(scenario, container, verify_images)
     served = served_in(container, scenario, servers, verify_images, fill)
     return Kit(rules, container, open_journal(spec, scrubber), scrubber.scrub_text, verification, served)
+
+
+def _tools(scripted: ScriptedTools, scenario: Scenario, source: ToolProvider) -> ToolProvider:
+    served = [name for name, tool in scenario.tools.items() if tool.server is not UNSET]
+    return ServedTools(scripted, served, source) if served else scripted
 
 
 def _verification(scenario: Scenario, agents: ContainerSpec, images: Mapping[str, ImageInfo]) -> Verification | None:

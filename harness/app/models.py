@@ -1,4 +1,4 @@
-"""Models for agents, put together from what the command line says."""
+"""Models for agents, and recordings of them and of tool servers, put together from what the command line says."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from harness.app.limits import overridden
 from harness.domain.limits import Limits
 from harness.domain.model import ModelSettings, ModelSpec, NameRule, SourceKind
 from harness.domain.pack import ModelTurn
+from harness.domain.run import CassetteRef
 from harness.errors import UsageError
 from harness.models.broker import Broker
 from harness.models.cassette import Cassette, Player, Recorder, TrialRecorder
@@ -22,6 +23,7 @@ from harness.models.names import Names
 from harness.models.none import NoModel
 from harness.models.prices import Prices, read_prices
 from harness.models.scripted import ScriptedModel
+from harness.models.tool_player import ToolPlayer
 from harness.ports import ModelProvider
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class ModelOptions(Struct, frozen=True):
 
 
 class Models:
-    """Where the brokers of one run come from."""
+    """Where the brokers of one run come from, and what answers in place of its tool servers (`tools`)."""
 
     def __init__(
         self,
@@ -68,17 +70,26 @@ class Models:
         upstream: Upstream | None = None,
         cassette: Cassette | None = None,
         recorder: Recorder | None = None,
+        tools: Cassette | None = None,
     ) -> None:
         self._spec = spec or ModelSpec()
         self._upstream = upstream
         self._cassette = cassette
         self._recorder = recorder
+        self._tools = tools
 
-    def broker(self, trial: TrialModels) -> Broker:
+    def recorder(self, trial: TrialModels) -> TrialRecorder | None:
+        """Takes down the answers of one trial, which begins with it; None: nothing is recorded."""
+        return None if self._recorder is None else TrialRecorder(self._recorder, trial.trial, trial.clean)
+
+    def tool_player(self, trial: TrialModels) -> ToolPlayer | None:
+        """Answers in place of one trial's tool servers; None: they run."""
+        return None if self._tools is None else ToolPlayer(self._tools, trial.trial, trial.clean, trial.restored)
+
+    def broker(self, trial: TrialModels, recorder: TrialRecorder | None = None) -> Broker:
         """The models of one trial."""
         spec = self._spec
         names = (*trial.names, *spec.names)
-        recorder = None if self._recorder is None else TrialRecorder(self._recorder, trial.trial, trial.clean)
         if self._upstream is not None:
             from harness.app.clock import MonotonicClock
             from harness.models.upstream import UpstreamModel
@@ -122,6 +133,22 @@ def model_spec(given: ModelOptions, limits: Limits, record: Path | None = None) 
     return None if spec == ModelSpec() else spec
 
 
+def tools_spec(text: str | None, record: Path | None = None) -> CassetteRef | None:
+    """What `--tools` asks for; None: tool servers run. UsageError where it cannot be meant."""
+    if text is None:
+        return None
+    kind, _, rest = text.partition(":")
+    if kind != "cassette" or not rest:
+        raise UsageError(f"--tools wants cassette:FILE; came {text[:120]!r}", "see docs/tool-servers.md")
+    _require_servers(record)
+    return CassetteRef(os.path.realpath(rest), Cassette(Path(rest)).digest)
+
+
+def _require_servers(record: Path | None) -> None:
+    if record is not None:
+        raise UsageError("--record is not for --tools cassette", "record where the tool servers run")
+
+
 def _source(text: str | None) -> ModelSpec:
     kind, _, rest = (text or "scripted").partition(":")
     if kind in ("scripted", "none") and not rest:
@@ -157,28 +184,39 @@ def _rule(text: str) -> NameRule:
 
 
 @asynccontextmanager
-async def opened_models(spec: ModelSpec | None, record: Path | None) -> AsyncIterator[Models]:
+async def opened_models(
+    spec: ModelSpec | None, record: Path | None, tools: CassetteRef | None = None
+) -> AsyncIterator[Models]:
     """The models of a run for as long as it lasts; with `record`, answers go to that file too.
 
-    UsageError where the cassette is not the one the run began with, or nothing is to be recorded.
+    `tools`: what answers in place of tool servers. UsageError where a cassette is not the one the run began with, or
+    nothing is to be recorded.
     """
     source: SourceKind = "scripted" if spec is None else spec.source
+    taped = None
+    if tools is not None:
+        _require_servers(record)
+        taped = _as_it_was(tools)
     recorder = _recorder(source, record)
     if spec is None or source in ("scripted", "none"):
-        yield Models(spec, recorder=recorder)
+        yield Models(spec, recorder=recorder, tools=taped)
     elif source == "cassette":
-        cassette = Cassette(Path(spec.cassette))
-        if cassette.digest != spec.cassette_digest:
-            raise UsageError(f"{spec.cassette} is not as it was when the run began", "put it back, or start a new run")
-        yield Models(spec, cassette=cassette)
+        yield Models(spec, cassette=_as_it_was(CassetteRef(spec.cassette, spec.cassette_digest)), tools=taped)
     else:
         from harness.models.upstream import Upstream
 
         upstream = Upstream(spec, api_key(), Prices(spec.prices))
         try:
-            yield Models(spec, upstream=upstream, recorder=recorder)
+            yield Models(spec, upstream=upstream, recorder=recorder, tools=taped)
         finally:
             await upstream.aclose()
+
+
+def _as_it_was(asked: CassetteRef) -> Cassette:
+    cassette = Cassette(Path(asked.path))
+    if cassette.digest != asked.digest:
+        raise UsageError(f"{asked.path} is not as it was when the run began", "put it back, or start a new run")
+    return cassette
 
 
 def api_key() -> str:

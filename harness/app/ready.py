@@ -15,7 +15,7 @@ from harness.app.against import Against
 from harness.app.agents import Fleet, again, gather, gather_probes, wanted
 from harness.app.judge import judge_spec
 from harness.app.limits import overridden
-from harness.app.models import ModelOptions, model_spec
+from harness.app.models import ModelOptions, model_spec, tools_spec
 from harness.app.outputs import Outputs
 from harness.app.scored import Yardstick, yardstick
 from harness.app.secrets import operator_secrets
@@ -61,6 +61,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     model_set: tuple[str, ...] = ()
     prices: Path | None = None
     record: Path | None = None
+    tools: str | None = None
     fail_under: float | None = None
     outputs: Outputs = Outputs()
     against: Against = Against()
@@ -103,12 +104,13 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
     limits = overridden(request.limits, SELFTEST_LIMITS if selftest else Limits(), "--limit", "docs/limits.md")
     judge = judge_spec(request.judge, request.judge_set)
     given = ModelOptions(request.model, request.model_map, request.model_set, request.prices)
+    tools = tools_spec(request.tools, request.record)
     model = model_spec(given, limits, request.record)
     engine = wiring.engine()
     if request.runtime:
         wiring.require_runtime(request.runtime)
     fleet = await (gather_probes(engine, scenarios, say) if selftest else gather(engine, listed, say))
-    tests = await verify_images.gather(engine, scenarios)
+    tests = await verify_images.gather(engine, scenarios, servers=tools is None)
     plan = RunPlan(
         created=now(),
         harness=__version__,
@@ -124,6 +126,7 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
         only=request.only,
         judge=judge,
         model=model,
+        tools=tools,
         rerun_of=request.rerun_of,
         verify_images={name: image.digest for name, image in tests.items()},
     )
@@ -133,7 +136,7 @@ async def planned(request: RunRequest, store: Store, say: Say) -> Ready:
 
 PLANNED = (
     "agents", "agents_file", "trials", "only", "holdout", "seed", "runtime", "writable", "writable_paths", "limits",
-    "judge", "judge_set", "model", "model_map", "model_set", "prices",
+    "judge", "judge_set", "model", "model_map", "model_set", "prices", "tools",
 )  # fmt: skip
 """What a plan fixes once and for all: a run that goes on cannot have it otherwise."""
 

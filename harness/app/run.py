@@ -130,7 +130,7 @@ async def _conduct(ready: Ready, request: RunRequest, store: Store, console: Con
         writer = RunWriter(stored, Scrubber(operator_secrets()))
         async with (
             opened_judge(stored.plan.judge, store.root, bool(stick.expected)) as judge,
-            opened_models(stored.plan.model, request.record) as models,
+            opened_models(stored.plan.model, request.record, stored.plan.tools) as models,
         ):
             complete = await _run(ready, writer, jobs, console, judge, models)
         verdict = stick.verdict(stored.scores(FIRST), request.fail_under)

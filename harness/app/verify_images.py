@@ -16,11 +16,14 @@ Images = dict[str, ImageInfo]
 """By the name that packs call them."""
 
 
-async def gather(engine: Engine, scenarios: Iterable[Scenario]) -> Images:
-    """Build, find or pull each. PackError where one cannot be had: its scenarios could not be judged."""
+async def gather(engine: Engine, scenarios: Iterable[Scenario], servers: bool = True) -> Images:
+    """Build, find or pull each; those of tool servers only where `servers` are to run.
+
+    PackError where one cannot be had: its scenarios could not be judged.
+    """
     found: Images = {}
     for scenario in scenarios:
-        for name, whose in _named(scenario):
+        for name, whose in _named(scenario, servers):
             if name in found:
                 continue
             try:
@@ -32,11 +35,11 @@ async def gather(engine: Engine, scenarios: Iterable[Scenario]) -> Images:
     return found
 
 
-def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
+def _named(scenario: Scenario, servers: bool) -> Iterator[tuple[str, str]]:
     """Each image a scenario names, and whose it is."""
     if scenario.verify is not UNSET:
         yield scenario.verify.image, "hidden tests"
-    for name, server in (scenario.servers or {}).items():
+    for name, server in (scenario.servers or {}).items() if servers else ():
         yield server.image, f"tool server {name}"
 
 

@@ -69,13 +69,19 @@ MODEL_OPTIONS = (
     ),
     click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of models, in JSON."),
     click.option(
-        "--record", type=click.Path(path_type=Path), metavar="FILE", help="Also put the answers on a cassette."
+        "--record",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Also put the answers of models and tool servers on a cassette.",
+    ),
+    click.option(
+        "--tools", metavar="SPEC", help="cassette:FILE of what answers in place of tool servers, none of which is run."
     ),
 )
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All options that say where the answers of models come from."""
+    """All options that say where the answers of models and tool servers come from."""
     for option in reversed(MODEL_OPTIONS):
         command = option(command)
     return command

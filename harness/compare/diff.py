@@ -114,6 +114,7 @@ def _differences(base: Header, candidate: Header, agents: Mapping[str, str]) -> 
             names = [", ".join(f"{rule.asked}={rule.used}" for rule in side.model_names) for side in (one, other)]
             yield from _differ(f"model names of {theirs}", *names)
     yield from _differ("model", base.model, candidate.model)
+    yield from _differ("recording of tool servers", base.tools, candidate.tools)
     yield from _fields("policy", base.policy, candidate.policy)
     yield from _fields("limit", base.limits, candidate.limits)
     yield from _differ("harness version", base.harness, candidate.harness)

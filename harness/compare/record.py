@@ -46,6 +46,7 @@ def record_of(plan: RunPlan, pack: Pack, verdicts: Iterable[TrialVerdict], verdi
         judge=plan.judge,
         judged_by=tuple(sorted(judges)),
         model=None if plan.model is None else str(plan.model),
+        tools=None if plan.tools is None else str(plan.tools),
         doubts=doubts_of(summary),
     )
     return Record(header, tuple(rows[key] for key in sorted(rows)))

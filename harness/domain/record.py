@@ -101,8 +101,9 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True):
     """Everything of a run or baseline but its trials.
 
     `name`: of the baseline, or the run's id. `judged_by`: model and prompt of every judge that took part, from the
-    verdicts. `git`: commit of the work tree it was saved from. `trust` None: a run, not a baseline. `doubts`: why no
-    verdict can rest on it; of a baseline `accepted` says why it was saved all the same.
+    verdicts. `tools`: what answered in place of tool servers. `git`: commit of the work tree it was saved from.
+    `trust` None: a run, not a baseline. `doubts`: why no verdict can rest on it; of a baseline `accepted` says why it
+    was saved all the same.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True):
     judge: JudgeSpec | None = None
     judged_by: tuple[str, ...] = ()
     model: str | None = None
+    tools: str | None = None
     git: str | None = None
     trust: Trust | None = None
     doubts: tuple[str, ...] = ()

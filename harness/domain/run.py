@@ -23,6 +23,17 @@ class PackRef(Struct, frozen=True):
     path: str
 
 
+class CassetteRef(Struct, frozen=True):
+    """A file of recorded answers, exactly: its absolute path, and its sha256."""
+
+    path: str
+    digest: str
+
+    def __str__(self) -> str:
+        """What a comparison of two runs calls it: without the path, which says nothing of quality."""
+        return f"cassette:{self.digest[:12]}"
+
+
 class PlanRow(Struct, frozen=True):
     """Trials 1 to `trials` of one scenario by one agent."""
 
@@ -39,6 +50,7 @@ class RunPlan(Struct, frozen=True):
     `rerun_of`: the run whose flips this one only runs again.
     `model` None: agents' model calls are answered by the pack's turns. `verify_images`: the digests
     of the images of hidden tests and tool servers, by the names packs call them.
+    `tools`: what answers in place of tool servers, none of which is then run.
     """
 
     created: str
@@ -58,6 +70,7 @@ class RunPlan(Struct, frozen=True):
     rerun_of: str = ""
     model: ModelSpec | None = None
     verify_images: dict[str, str] = {}
+    tools: CassetteRef | None = None
 
     @property
     def planned(self) -> int:

@@ -1,4 +1,4 @@
-"""Model answers on file: JSON lines, recorded while trials run, replayed by the digest of what was asked."""
+"""Answers of models and tool servers on file: JSON lines, recorded in trials, found by the digest of a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio.to_thread
 import msgspec
@@ -16,7 +16,7 @@ from msgspec import Struct
 from harness.domain.canonical import canonical
 from harness.errors import CassetteMiss, UsageError
 from harness.models.outgoing import NEUTRAL
-from harness.ports import ModelAnswer
+from harness.ports import ModelAnswer, ToolAnswer
 
 Clean = Callable[[Any], Any]
 """Takes secrets, and what is different in every run, out of a JSON value."""
@@ -48,13 +48,34 @@ class Answer(Struct, frozen=True, tag="answer", omit_defaults=True):
     estimated: bool = False
 
 
-Line = Head | Take | Answer
+class Told(Struct, frozen=True, tag="tool", omit_defaults=True):
+    """What a server answered to one call of a tool. `digest`: as `tool_digest` makes it.
+
+    `call`: its number in the trial, as answers to calls side by side come in any order. How long it took is left out:
+    no two runs would be the same.
+    """
+
+    trial: str
+    tool: str
+    digest: str
+    call: int
+    status: Literal["ok", "error"]
+    content: Any = None
+    reason: str | None = None
+
+
+Line = Head | Take | Answer | Told
 
 
 def digest(request: Any) -> str:
     """Sha256 of a request's canonical JSON without the fields that say nothing of what is asked (`NEUTRAL`)."""
     asked = {name: value for name, value in request.items() if name not in NEUTRAL and value is not None}
     return hashlib.sha256(canonical(asked).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def tool_digest(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Sha256 of a call's canonical JSON."""
+    return hashlib.sha256(canonical([tool, arguments]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Recorder:
@@ -115,6 +136,22 @@ class TrialRecorder:
         )
         self._recorder.write(line)
 
+    async def put_tool(self, call: int, tool: str, arguments: Mapping[str, Any], answer: ToolAnswer) -> None:
+        """The answer of a tool's server to the trial's call of this number."""
+        await anyio.to_thread.run_sync(self._put_tool, call, tool, arguments, answer)
+
+    def _put_tool(self, call: int, tool: str, arguments: Mapping[str, Any], answer: ToolAnswer) -> None:
+        line = Told(
+            trial=self._trial,
+            tool=tool,
+            digest=tool_digest(tool, self._clean(dict(arguments))),
+            call=call,
+            status=answer.status,
+            content=self._clean(answer.content),
+            reason=None if answer.reason is None else self._clean(answer.reason),
+        )
+        self._recorder.write(line)
+
 
 class Cassette:
     """All answers of a file: by trial, and in the order of the file for trials that it does not know."""
@@ -127,18 +164,26 @@ class Cassette:
         except OSError as error:
             raise UsageError(f"the cassette cannot be read: {error}", "record one with --record FILE") from error
         self.digest = hashlib.sha256(data).hexdigest()
-        takes: dict[str, list[Answer]] = {}
+        takes: dict[str, list[Answer | Told]] = {}
         for line in _lines(data, path):
             if isinstance(line, Take):
                 takes[line.trial] = []
-            elif isinstance(line, Answer):
+            elif isinstance(line, Answer | Told):
                 takes.setdefault(line.trial, []).append(line)
         self._takes = takes
 
     def answers(self, trial: str) -> list[Answer]:
-        """Those recorded for this trial; those of all trials where there are none for it."""
+        """Those of models recorded for this trial; those of all trials where there is no such trial."""
+        return [line for take in self._of(trial) for line in take if isinstance(line, Answer)]
+
+    def told(self, trial: str) -> list[Told]:
+        """Like `answers`, of tool servers, those of each trial in the order of its calls."""
+        calls = [[line for line in take if isinstance(line, Told)] for take in self._of(trial)]
+        return [line for take in calls for line in sorted(take, key=lambda line: line.call)]
+
+    def _of(self, trial: str) -> list[list[Answer | Told]]:
         own = self._takes.get(trial)
-        return [answer for take in self._takes.values() for answer in take] if own is None else own
+        return list(self._takes.values()) if own is None else [own]
 
 
 class Player:

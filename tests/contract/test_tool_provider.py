@@ -6,14 +6,18 @@ import copy
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
 import pytest
 
 from harness.app.kit import make_kit
+from harness.app.models import SCRIPTED, Models
 from harness.domain.pack import ReplyError, Tool, ToolReply, ToolServer
 from harness.errors import PackFault
+from harness.models.cassette import Cassette, Recorder
 from harness.ports import ToolAnswer, ToolLater, ToolProvider
 from harness.runs.servers import serving
 from harness.testing.engine import Inside, MemoryEngine
@@ -36,8 +40,11 @@ async def scripted() -> AsyncIterator[ToolProvider]:
     yield ScriptedTools({"good": Tool("", {}, replies=replies)}, {}, lambda value: value)
 
 
+ONE = {"tools": {"good": Tool("", {}, server="one")}, "servers": {"one": ToolServer("server")}}
+
+
 @asynccontextmanager
-async def served() -> AsyncIterator[ToolProvider]:
+async def served(models: Models = SCRIPTED) -> AsyncIterator[ToolProvider]:
     calls: list[Any] = []
 
     async def answer(inside: Inside, request: dict[str, Any]) -> None:
@@ -50,12 +57,29 @@ async def served() -> AsyncIterator[ToolProvider]:
 
     async with anyio.create_task_group() as tasks:
         engine = MemoryEngine(tasks, {"agent": healthy, "server": server(answer, ("good",))})
-        one = spec(tools={"good": Tool("", {}, server="one")}, servers={"one": ToolServer("server")})
         images = {"server": await engine.inspect("server")}
-        kit = make_kit(one, await engine.inspect("agent"), lambda _spec, _scrubber: ListJournal(), {}, images)
+        image = await engine.inspect("agent")
+        kit = make_kit(spec(**ONE), image, lambda _spec, _scrubber: ListJournal(), {}, images, models)
         async with serving(engine, kit.servers):
             yield kit.rules.tools
         tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def played() -> AsyncIterator[ToolProvider]:
+    """What `served` said, from a cassette; there is no image of the server."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "tape")
+        async with served(Models(recorder=Recorder(path))) as tools:
+            for _ in range(3):
+                await ask(tools, "good", {"a": 1})
+            await ask(tools, "good", {"a": 1, "b": {"c": [1]}})
+        async with anyio.create_task_group() as tasks:
+            image = await MemoryEngine(tasks, {"agent": healthy}).inspect("agent")
+            models = Models(tools=Cassette(path))
+            kit = make_kit(spec(**ONE), image, lambda _spec, _scrubber: ListJournal(), {}, models=models)
+        assert kit.servers == ()
+        yield kit.rules.tools
 
 
 async def ask(tools: ToolProvider, name: str, arguments: dict[str, Any]) -> ToolAnswer:
@@ -64,7 +88,7 @@ async def ask(tools: ToolProvider, name: str, arguments: dict[str, Any]) -> Tool
     return await answer.answer() if isinstance(answer, ToolLater) else answer
 
 
-make = pytest.mark.parametrize("make", [scripted, served])
+make = pytest.mark.parametrize("make", [scripted, served, played])
 
 
 @make

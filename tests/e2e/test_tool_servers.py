@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.app.images import locate_image
+from harness.domain.outcome import Blame, End
 from harness.domain.verdict import TrialVerdict
 from harness.store.run import StoredRun
-from tests.e2e.rig import containers, engine, events, last, run_puppet, scenario, verdicts, write_pack
+from tests.e2e.rig import (
+    containers,
+    engine,
+    events,
+    last,
+    only,
+    run_puppet,
+    scenario,
+    trial_events,
+    verdicts,
+    write_pack,
+)
 from tests.mcp_server import PROGRAM
 
 pytestmark = pytest.mark.engine
@@ -109,3 +124,61 @@ def test_an_image_of_a_server_that_is_not_there_stops_the_run_before_it_begins(t
     done = run_puppet(pack, tmp_path / "store")
     assert done.returncode == 2
     assert "the image of its tool server gone cannot be used" in done.stderr
+
+
+@pytest.fixture
+def lent(tmp_path: Path) -> Iterator[str]:
+    """An image name of this test alone, which it may take away."""
+    name = f"127.0.0.1:1/taped-{tmp_path.parent.name.lower()}"
+    engine().tag(locate_image(IMAGE), name, "1")
+    yield f"{name}:1"
+    if engine().images(name):
+        engine().remove_image(f"{name}:1")
+
+
+def story(run: StoredRun) -> str:
+    """What every trial did and was told, to the byte."""
+    kinds = ("tool_call", "tool_result", "trajectory")
+    told = {str(key): [(e.kind, e.data) for e in found if e.kind in kinds] for key, found in trial_events(run).items()}
+    return json.dumps(told)
+
+
+def test_a_recording_is_played_the_same_twice_without_the_server_and_a_miss_is_no_live_call(
+    tmp_path: Path, lent: str
+) -> None:
+    store, tape = tmp_path / "store", tmp_path / "tape.jsonl"
+    server = {"image": lent, "command": ["python3", "-u", "-c", PROGRAM], "env": {"TOKEN": "{{canary:TOKEN}}"}}
+    head: dict[str, Any] = {
+        "canaries": ["TOKEN"],
+        "tool_servers": {"box": server},
+        "tools": {"act": {"description": "Acts.", "input_schema": {}, "server": "box"}},
+    }
+
+    def pack(code: str, **more: Any) -> Path:
+        return write_pack(tmp_path, scenario("s", code, allowed_tools=["act"], **more), **head)
+
+    twice = pack("finish('done', [call('act')['content']['calls'] for _ in range(2)])", trials=2)
+    done = run_puppet(twice, store, "--record", tape)
+    assert done.returncode == 0, done.stdout + done.stderr
+    recorded = last(store)
+    assert "{{canary:TOKEN}}" in tape.read_text()
+    engine().remove_image(lent)
+
+    played = []
+    for _ in range(2):
+        done = run_puppet(twice, store, "--tools", f"cassette:{tape}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        played.append(story(last(store)))
+    assert played[0] == played[1]
+    assert last(store).plan.verify_images == {}
+    for key in recorded.plan.cells():
+        told = [[one["content"] for one in events(run, key, "tool_result")] for run in (recorded, last(store))]
+        assert told[0] == told[1]
+        assert [one["calls"] for one in told[1]] == [1, 2]
+        assert "[redacted:canary" in told[1][0]["env"]["TOKEN"]
+
+    more = pack("[call('act') for _ in range(3)]\nfinish('done')")
+    assert run_puppet(more, store, "--tools", f"cassette:{tape}").returncode == 6
+    end = only(last(store), "end")
+    assert (end["end"], end["blame"], end["detail"]["code"]) == (End.PACK_ERROR, Blame.PACK, "cassette_miss")
+    assert run_puppet(more, store).returncode == 2

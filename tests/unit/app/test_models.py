@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.app.models import ModelOptions, model_spec, opened_models
+from harness.app.models import ModelOptions, model_spec, opened_models, tools_spec
 from harness.app.ready import PLANNED, RunRequest
 from harness.domain.limits import Limits
 from harness.domain.model import ModelSpec, NameRule, Price
@@ -110,8 +110,33 @@ async def test_a_cassette_that_changed_since_the_run_began_is_refused(tmp_path: 
             pass
 
 
+@pytest.mark.parametrize("text", ["", "cassette:", "servers", "cassette:/nowhere"])
+def test_what_cannot_stand_for_tool_servers_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"cassette"):
+        tools_spec(text)
+
+
+@pytest.mark.anyio
+async def test_tools_from_a_cassette_are_held_to_it_and_are_not_recorded_again(tmp_path: Path) -> None:
+    path, other = tmp_path / "tape", tmp_path / "other"
+    Recorder(path)
+    found = tools_spec(f"cassette:{path}")
+    assert found is not None
+    assert str(found) == f"cassette:{found.digest[:12]}"
+    with pytest.raises(UsageError, match="--record"):
+        tools_spec(f"cassette:{path}", other)
+    with pytest.raises(UsageError, match="--record"):
+        async with opened_models(None, other, found):
+            pass
+    assert not other.exists()
+    path.write_bytes(path.read_bytes() + b'{"type":"take","trial":"x"}\n')
+    with pytest.raises(UsageError, match="not as it was"):
+        async with opened_models(None, None, found):
+            pass
+
+
 def test_a_run_that_goes_on_takes_its_models_from_the_plan() -> None:
-    fixed = {name for name in RunRequest.__struct_fields__ if name.startswith("model")} | {"prices"}
+    fixed = {name for name in RunRequest.__struct_fields__ if name.startswith("model")} | {"prices", "tools"}
     assert fixed <= set(PLANNED)
 
 

@@ -50,6 +50,7 @@ def test_the_same_is_the_same() -> None:
         ({"harness": "0.2.0"}, ("harness version", "0.1.0", "0.2.0")),
         ({"seed": 8}, ("seed", "7", "8")),
         ({"only": ("s*",)}, ("scenarios chosen (--only)", "none", "s*")),
+        ({"tools": "cassette:ab12"}, ("recording of tool servers", "none", "cassette:ab12")),
         ({"judge": JudgeSpec(JudgeRef("m"), JudgeSettings())}, ("judge model", "none", "m")),
     ],
 )  # fmt: skip

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from harness.boundary.canary import masked, unmasked
 from harness.errors import CassetteMiss, PackFault, UsageError
 from harness.models.broker import Broker
-from harness.models.cassette import Cassette, Player, Recorder, TrialRecorder, digest
-from harness.ports import ModelAnswer
+from harness.models.cassette import Cassette, Player, Recorder, TrialRecorder, digest, tool_digest
+from harness.models.tool_player import ToolPlayer
+from harness.ports import ModelAnswer, ToolAnswer
 from tests.unit.models.clients import Saying
 
 pytestmark = pytest.mark.anyio
@@ -123,6 +124,78 @@ async def test_values_that_differ_in_every_run_are_put_back(tmp_path: Path) -> N
     player = Player(Cassette(path), "t", lambda value: masked(value, new), lambda value: unmasked(value, new))
     answer = await Broker(player).complete(hi("kk27-new?"), False, None)
     assert (answer.response or {})["choices"][0]["message"]["content"] == "it is kk27-new {{canary:NO}}"
+
+
+async def told(path: Path, trial: str, *calls: tuple[int, dict[str, Any], Any]) -> None:
+    """Answers to calls of `look`: each with its number, in the order in which they came."""
+    recorder = TrialRecorder(Recorder(path), trial, same)
+    for number, arguments, content in calls:
+        await recorder.put_tool(number, "look", arguments, ToolAnswer("ok", content, delay_ms=7))
+
+
+def heard(path: Path, trial: str, *calls: dict[str, Any], tool: str = "look") -> list[Any]:
+    player = ToolPlayer(Cassette(path), trial, same, same)
+    return [player.call(tool, arguments).content for arguments in calls]
+
+
+async def test_equal_calls_of_a_tool_are_answered_in_the_order_they_were_made(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    await told(path, "a/s/1", (2, {"q": 1}, "second"), (3, {"q": 2}, "else"), (1, {"q": 1.0}, "first"))
+    assert heard(path, "a/s/1", {"q": 1}, {"q": 2}, {"q": 1}) == ["first", "else", "second"]
+
+
+async def test_each_trial_has_its_own_answers_of_tools_and_a_new_one_those_of_all(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    await told(path, "a/s/1", (9, {}, "of an attempt that failed"))
+    await told(path, "a/s/1", (9, {}, "one"))
+    await told(path, "a/s/2", (1, {}, "two"))
+    assert (heard(path, "a/s/2", {}), heard(path, "b/s/7", {}, {})) == (["two"], ["one", "two"])
+
+
+@pytest.mark.parametrize(("tool", "calls"), [("look", [{}, {}]), ("look", [{"q": 1}]), ("other", [{}]), ("", [{}])])
+async def test_a_call_of_a_tool_that_is_not_on_the_cassette_is_a_miss(
+    tmp_path: Path, tool: str, calls: list[dict[str, Any]]
+) -> None:
+    path = tmp_path / "tape"
+    await told(path, "t", (1, {}, "one"))
+    with pytest.raises(CassetteMiss) as caught:
+        heard(path, "t", *calls, tool=tool)
+    assert tool_digest(tool, calls[-1])[:12] in caught.value.message
+    assert "record it again" in caught.value.remedy
+
+
+async def test_a_cassette_from_before_tools_were_recorded_has_its_models_and_no_tool(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    path.write_text(
+        '{"type":"cassette","version":1}\n{"type":"take","trial":"t"}\n'
+        f'{{"type":"answer","trial":"t","digest":"{digest(hi())}","input_tokens":1,"output_tokens":1,'
+        '"response":{"choices":[{"message":{"content":"old"}}]}}\n'
+    )
+    assert await played(path, "t", hi()) == ["old"]
+    with pytest.raises(CassetteMiss):
+        heard(path, "t", {})
+    await told(path, "u", (1, {}, "new"))
+    assert (await played(path, "t", hi()), heard(path, "u", {})) == (["old"], ["new"])
+
+
+async def test_models_and_tools_of_a_trial_are_on_one_cassette_and_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    recorder = TrialRecorder(Recorder(path), "t", same)
+    await Broker(Saying(content="said"), recorder=recorder).complete(hi(), False, None)
+    await recorder.put_tool(1, "look", {}, ToolAnswer("error", {"code": "GONE"}, "it is gone"))
+    assert await played(path, "t", hi()) == ["said"]
+    answer = ToolPlayer(Cassette(path), "t", same, same).call("look", {})
+    assert answer == ToolAnswer("error", {"code": "GONE"}, "it is gone")
+
+
+async def test_of_tools_too_what_differs_in_every_run_is_put_back(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    old, new = {"CODE": "zq81-old"}, {"CODE": "kk27-new"}
+    recorder = TrialRecorder(Recorder(path), "t", lambda value: masked(value, old))
+    await recorder.put_tool(1, "look", {"q": "zq81-old"}, ToolAnswer("error", ["is zq81-old"], "no zq81-old"))
+    assert b"zq81" not in path.read_bytes()
+    player = ToolPlayer(Cassette(path), "t", lambda value: masked(value, new), lambda value: unmasked(value, new))
+    assert player.call("look", {"q": "kk27-new"}) == ToolAnswer("error", ["is kk27-new"], "no kk27-new")
 
 
 async def test_trials_side_by_side_write_whole_lines(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -10,10 +11,12 @@ import pytest
 
 from harness.app.clock import MonotonicClock
 from harness.app.kit import make_kit
+from harness.app.models import SCRIPTED, Models
 from harness.boundary.redaction import Scrubber
 from harness.domain.limits import Limits
 from harness.domain.outcome import Blame, End, Outcome
 from harness.domain.pack import ScenarioReplies, ToolReply, ToolServer
+from harness.models.cassette import Cassette, Recorder
 from harness.runs.trial import run_trial
 from harness.session.timers import HELD_MS, Timers
 from harness.testing.engine import Inside, MemoryEngine, Script
@@ -35,7 +38,12 @@ async def run(agent: Script, answer: Answer, **changes: Any) -> Ran:
 
 
 async def run_beside(
-    script: Script, agent: Script, timeout_ms: int = 300, limits: Limits = QUICK, **changes: Any
+    script: Script,
+    agent: Script,
+    timeout_ms: int = 300,
+    limits: Limits = QUICK,
+    models: Models = SCRIPTED,
+    **changes: Any,
 ) -> Ran:
     """One trial of an agent whose tool `look` the server `script` answers."""
     asked = ToolServer("tools/files", env={"KEY": "{{canary:KEY}}"}, timeout_ms=timeout_ms)
@@ -52,7 +60,7 @@ async def run_beside(
             images = {"tools/files": await engine.inspect("tools/files")}
 
             def kit(trial: Any, image: Any) -> Any:
-                return make_kit(trial, image, opened, {}, images)
+                return make_kit(trial, image, opened, {}, images, models)
 
             one = spec(limits=limits, **changes)
             outcome = await run_trial(one, await engine.inspect("agent"), engine, kit, MonotonicClock())
@@ -122,6 +130,51 @@ async def test_the_server_has_its_own_secrets_and_the_record_has_none_of_them() 
     assert "{{" not in keys[0]
     assert keys[0].encode() in heard[0]
     assert keys[0] not in str(ran.journal.events)
+
+
+async def test_a_recording_answers_as_the_server_did_and_no_server_is_run(tmp_path: Path) -> None:
+    keys: list[str] = []
+
+    async def telling(inside: Inside, request: dict[str, Any]) -> None:
+        keys.append(inside.env["KEY"])
+        await says({"n": len(keys), "key": f"the key is {inside.env['KEY']}"})(inside, request)
+
+    path = tmp_path / "tape"
+    agent = calling({"q": "a"}, {"q": "scripted"}, {"q": "a"})
+    replies = ScenarioReplies(tools={"look": [ToolReply(when={"q": "scripted"}, return_="from the pack")]})
+    before = await run(agent, telling, models=Models(recorder=Recorder(path)), replies=replies)
+    assert keys[0].encode() not in path.read_bytes()
+    assert b"from the pack" not in path.read_bytes()
+
+    heard: list[bytes] = []
+    agent = calling({"q": "a"}, {"q": "scripted"}, {"q": "a"}, heard=heard)
+    models = Models(tools=Cassette(path))
+    first, second = [await run(agent, hang, models=models, replies=replies) for _ in range(2)]
+    assert (before.started, first.started, first.outcome.end) == (2, 1, End.COMPLETED)
+    assert keys[0].encode() in heard[0]
+    kinds = ("tool_call", "tool_result", "trajectory")
+    stories = [
+        [(event.kind, event.data) for event in one.journal.events if event.kind in kinds] for one in (first, second)
+    ]
+    assert stories[0] == stories[1]
+    recorded = [result["content"] for result in before.journal.of("tool_result")]
+    assert [result["content"] for result in first.journal.of("tool_result")] == recorded
+
+
+async def test_a_call_that_was_not_recorded_ends_the_trial_and_asks_no_server(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    await run(calling({"q": "a"}), says("x"), models=Models(recorder=Recorder(path)))
+    ran = await run(calling({"q": "a"}, {"q": "b"}), says("live"), models=Models(tools=Cassette(path)))
+    assert (ran.outcome.end, ran.outcome.blame, ran.started) == (End.PACK_ERROR, Blame.PACK, 1)
+    assert [result["content"] for result in ran.journal.of("tool_result")] == ["x"]
+    (end,) = ran.journal.of("end")
+    assert end["detail"]["code"] == "cassette_miss"
+
+
+async def test_a_server_that_gave_no_answer_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    await run(healthy, nonsense, models=Models(recorder=Recorder(path)))
+    assert Cassette(path).told("agent/plain/1") == []
 
 
 async def nonsense(inside: Inside, request: dict[str, Any]) -> None:
