@@ -37,7 +37,7 @@ def test_a_build_gives_the_image_id_and_takes_build_arguments(tmp_path: Path, ta
     found = client.inspect_image(tag)
     client.close()
     assert digest == found["Id"]
-    assert found["Config"]["Labels"] == {"word": "yes"}
+    assert found["Config"]["Labels"]["word"] == "yes"
     assert builder.exists(tag)
 
 
