@@ -27,8 +27,19 @@ WITHOUT = {"startup": startup, "memory": memory, "score": score}
 RESULTS = HERE / "results"
 
 
-async def measure(parts: Sequence[str]) -> list[Figure]:
+def measure(parts: Sequence[str]) -> list[Figure]:
     """The figures of these parts, in the order of the tables above."""
+    figures = anyio.run(on_engine, parts)
+    # Outside of any event loop, and on the main thread: a run listens to signals.
+    for name, alone in WITHOUT.items():
+        if name in parts:
+            figures += alone()
+            say(f"{name} done")
+    return figures
+
+
+async def on_engine(parts: Sequence[str]) -> list[Figure]:
+    """The parts that need containers."""
     ref, _ = build(HERE / "agent", "fumehood/bench")
     api = connect()
     engine = DockerEngine(api)
@@ -37,10 +48,6 @@ async def measure(parts: Sequence[str]) -> list[Figure]:
     for name, part in ON_ENGINE.items():
         if name in parts:
             figures += await part(rig, api, ref)
-            say(f"{name} done")
-    for name, alone in WITHOUT.items():
-        if name in parts:
-            figures += await anyio.to_thread.run_sync(alone)
             say(f"{name} done")
     return figures
 
@@ -70,7 +77,7 @@ def main() -> None:
         sys.exit(f"bench: no such part: {' '.join(sorted(unknown))}; parts are {' '.join(everything)}")
     began = time.perf_counter()
     about = machine(connect())
-    figures = anyio.run(measure, parts)
+    figures = measure(parts)
     Console(width=None if sys.stdout.isatty() else 120).print(table(figures, about))
     say(f"took {time.perf_counter() - began:.0f} s")
     if len(parts) == len(everything):
