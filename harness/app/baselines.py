@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from harness.app.clock import now
 from harness.app.scored import yardstick
 from harness.app.secrets import operator_secrets
 from harness.boundary.redaction import Scrubber
@@ -94,7 +94,7 @@ def save(request: SaveRequest) -> Baseline:
     hold_evidence(run)
     how = Saving(
         name=request.name,
-        at=_now(),
+        at=now(),
         trust=request.trust,
         by=request.by[:MAX_REASON],
         accepted=(request.accepted or "").strip()[:MAX_REASON],
@@ -144,7 +144,7 @@ def listing(folder: Path) -> Iterator[Listed]:
 
 def promote(folder: Path, name: str, trust: Trust, by: str = "", force: bool = False) -> Baseline:
     """Give a baseline more trust, and keep in it when and by whom."""
-    step = Promotion(_now(), trust, by[:MAX_REASON])
+    step = Promotion(now(), trust, by[:MAX_REASON])
     return _write(_path(folder, name), promoted(load(folder, name), step, force))
 
 
@@ -198,7 +198,3 @@ def _write(path: Path, baseline: Baseline) -> Baseline:
     written = decode(data, str(path))
     layout.write_atomically(path, data)
     return written
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct, convert, to_builtins
@@ -13,6 +12,7 @@ from harness import __version__
 from harness.app import packs, verify_images, wiring
 from harness.app.against import Against
 from harness.app.agents import Fleet, again, gather, gather_probes, wanted
+from harness.app.clock import now
 from harness.app.judge import judge_spec
 from harness.app.limits import overridden
 from harness.app.models import ModelOptions, model_spec, tools_spec
@@ -189,8 +189,3 @@ async def resumed(request: RunRequest, store: Store, say: Say) -> Ready:
     engine = wiring.engine()
     fleet, tests = await again(engine, plan.agents), await verify_images.again(engine, plan.verify_images)
     return Ready(engine, yardstick(pack, plan), fleet, stored, tests)
-
-
-def now() -> str:
-    """ISO 8601 in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

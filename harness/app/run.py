@@ -13,13 +13,13 @@ from rich.console import Console
 
 from harness.app import logs, outputs, owner
 from harness.app.against import Against, flipped_cells, held, loaded, options_for, reruns_of
-from harness.app.clock import MonotonicClock
+from harness.app.clock import MonotonicClock, now
 from harness.app.compare import Compared
 from harness.app.interrupt import until_interrupted
 from harness.app.judge import opened_judge
 from harness.app.kit import make_kit
 from harness.app.models import Models, opened_models
-from harness.app.ready import Ready, RunRequest, Say, now, planned, resumed
+from harness.app.ready import Ready, RunRequest, Say, planned, resumed
 from harness.app.secrets import operator_secrets
 from harness.app.selftest import AsSelftest
 from harness.boundary.redaction import Scrubber

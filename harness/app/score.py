@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from rich.console import Console
 from harness import __version__
 from harness.app import logs, packs
 from harness.app.change import Change, Marks
+from harness.app.clock import now
 from harness.app.interrupt import until_interrupted
 from harness.app.judge import judge_spec
 from harness.app.rescore import rescore
@@ -145,7 +145,7 @@ def _progress(console: Console, stored: StoredRun, shown: bool) -> Iterator[Watc
 def _facts(stick: Yardstick, spec: JudgeSpec | None, verdict: RunVerdict, notes: Sequence[str]) -> ScoringFacts:
     pack = stick.pack
     return ScoringFacts(
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=now(),
         harness=__version__,
         judge=spec,
         pack=PackRef(pack.name, pack.version, pack.digest, os.path.realpath(pack.path)),

@@ -10,7 +10,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from harness.domain.pack import Id
 
 MANIFEST = "agent.yaml"
-MANIFEST_FORMAT = 1
 CODE = "/app/code"
 """Where the agent's folder lies in its image; it is the working directory too."""
 
